@@ -1,0 +1,23 @@
+"""What every trainer shares: metrics, progress, checkpoints, finiteness checks, run folders and seeding."""
+
+from rlgrad.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from rlgrad.training.guards import NonFiniteError, check_finite
+from rlgrad.training.metrics import MetricLogger, encode_png, read_metrics
+from rlgrad.training.progress import Progress
+from rlgrad.training.run import Interrupt, prepare_run_directory
+from rlgrad.training.seeding import spawn_generators
+
+__all__ = [
+    "CheckpointError",
+    "Interrupt",
+    "MetricLogger",
+    "NonFiniteError",
+    "Progress",
+    "check_finite",
+    "encode_png",
+    "load_checkpoint",
+    "prepare_run_directory",
+    "read_metrics",
+    "save_checkpoint",
+    "spawn_generators",
+]
