@@ -184,23 +184,25 @@ def _read_metadata(path: Path) -> dict[str, str]:
     try:
         size = path.stat().st_size
         with open(path, "rb") as file:
-            start = file.read(8)
-            length = int.from_bytes(start, "little")
-            header = file.read(length) if len(start) == 8 and length <= size - 8 else None
+            start = file.read(9)
+            length = int.from_bytes(start[:8], "little")
+            file.seek(8)
+            header = file.read(length) if 8 < size >= 8 + length else None
     except FileNotFoundError:
         raise CheckpointError(f"There is no checkpoint at {path}.") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if start[:2] == b"PK":
+    # A JSON header opens with a brace. Its length, before it, may look like any other format's first bytes.
+    opens_with_brace = start[8:9] == b"{"
+    if not opens_with_brace and start[:2] == b"PK":
         raise CheckpointError(
             f"{path} is a zip archive (as torch.save and np.savez write), not a checkpoint of rlgrad; "
             "it is not opened."
         )
-    if start[:1] == b"\x80" and start[1:2] in b"\x02\x03\x04\x05":
+    if not opens_with_brace and start[:1] == b"\x80":
         raise CheckpointError(f"{path} is a pickle, and loading one runs code: rlgrad does not open pickles.")
     if header is None:
-        # A JSON header opens with a brace: a file that has one here was a checkpoint and lost its end.
-        kind = "is cut short" if size <= 8 or _brace_after(path) else "is not a checkpoint of rlgrad"
+        kind = "is cut short" if size <= 8 or opens_with_brace else "is not a checkpoint of rlgrad"
         raise CheckpointError(f"{path} {kind} ({size} bytes). Load an earlier checkpoint.")
     try:
         metadata = json.loads(header).get("__metadata__", {})
@@ -214,11 +216,6 @@ def _read_metadata(path: Path) -> dict[str, str]:
             f"version {VERSION}: use the release that wrote it."
         )
     return metadata
-
-
-def _brace_after(path: Path) -> bool:
-    with open(path, "rb") as file:
-        return file.read(9)[8:] == b"{"
 
 
 def _sync_folder(folder: Path) -> None:
