@@ -1,0 +1,387 @@
+"""REINFORCE: the Monte-Carlo policy gradient.
+
+Source: Williams, Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning (1992);
+Sutton and Barto, Reinforcement Learning (2018), sections 13.3 and 13.4.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+import rlgrad
+from rlgrad import Tensor, nn, optim
+from rlgrad.agents.base import Agent
+from rlgrad.agents.networks import Policy, mlp
+from rlgrad.agents.returns import reward_to_go
+from rlgrad.envs import EnvFactory, RunningMeanStd
+from rlgrad.training import Interrupt, MetricLogger, NonFiniteError, Progress, check_finite, spawn_generators
+
+__all__ = ["Batch", "Reinforce", "ReinforceConfig"]
+
+_SECONDS_BETWEEN_CHECKPOINTS = 30.0
+
+
+@dataclass
+class ReinforceConfig:
+    """Settings of `Reinforce`.
+
+    Args:
+        learning_rate: step size of the policy's optimizer.
+        gamma: discount per environment step.
+        batch_steps: new episodes are started until a batch holds this many steps; every started one is finished.
+        hidden_sizes: widths of the hidden layers of the policy and of the baseline.
+        activation: function between layers: tanh, relu or leaky_relu.
+        normalize_returns: shift and scale the batch's advantages (returns, without a baseline) to mean 0 and std 1.
+        normalize_observations: shift and scale observations by their running mean and std.
+        entropy_coef: weight of the policy's entropy, which rewards exploration.
+        max_grad_norm: the gradient is shortened to this norm where it is longer.
+        baseline: learn the value of states, subtract it from returns, and continue truncated episodes with it.
+            Without one a time limit counts as the end of the task: the return of a truncated episode is the sum of
+            the rewards that were seen.
+        baseline_learning_rate: step size of the baseline's optimizer.
+        baseline_epochs: passes over the batch in which the baseline is fitted.
+        baseline_batch_size: rows per step of that fit.
+        log_std: initial logarithm of the policy's standard deviation, for continuous actions.
+        solved_return: stop once the mean return is reliably above this; None for the environment's own reward
+            threshold, infinity for never.
+        solved_episodes: deterministic episodes that must confirm it.
+    """
+
+    learning_rate: float = 1e-2
+    gamma: float = 0.99
+    batch_steps: int = 2000
+    hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
+    activation: str = "tanh"
+    normalize_returns: bool = True
+    normalize_observations: bool = False
+    entropy_coef: float = 0.0
+    max_grad_norm: float = 0.5
+    baseline: bool = True
+    baseline_learning_rate: float = 3e-3
+    baseline_epochs: int = 4
+    baseline_batch_size: int = 256
+    log_std: float = 0.0
+    solved_return: float | None = None
+    solved_episodes: int = 50
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "baseline_learning_rate", "max_grad_norm"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}.")
+        for name in ("batch_steps", "baseline_epochs", "baseline_batch_size", "solved_episodes"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if not 0.0 <= self.gamma <= 1.0:
+            raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma}.")
+        if self.baseline and self.gamma == 1.0:
+            raise ValueError("gamma must be below 1 with a baseline: values of endless episodes would be infinite.")
+
+
+@dataclass
+class Batch:
+    """The steps of whole episodes, in no particular order.
+
+    Attributes:
+        obs: (n, obs_dim) encoded observations.
+        raw_obs: (n, obs_dim) the same before normalisation.
+        actions: (n,) indices or (n, action_dim) numbers, as the policy drew them.
+        returns: (n,) discounted reward-to-go.
+        episode_returns: (episodes,) undiscounted sums of rewards.
+        episode_lengths: (episodes,) steps.
+        steps: environment steps taken to collect the batch, those of copies that waited for the last one included.
+    """
+
+    obs: np.ndarray
+    raw_obs: np.ndarray
+    actions: np.ndarray
+    returns: np.ndarray
+    episode_returns: np.ndarray
+    episode_lengths: np.ndarray
+    steps: int
+
+
+class Reinforce(Agent):
+    """REINFORCE over vector environments, with an optional learned baseline.
+
+    Every update plays whole episodes from fresh resets with the newest policy, takes one gradient step on
+    `-log pi(a|s) * advantage` and fits the baseline. The resets are seeded from a generator that the agent owns, so
+    a run that is saved after an update and loaded again is the run that was not stopped, in every environment whose
+    course depends on its reset seed alone.
+
+    Args:
+        env: registered Gymnasium id, or a function that builds one environment.
+        config: settings; None for the defaults.
+        seed: start of every random stream of the run, non-negative.
+        num_envs: copies of the environment that are stepped together.
+        env_options: keyword arguments of the environment itself.
+        device: "cpu" or "cuda", where the networks live.
+        optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+
+    Example:
+        >>> agent = Reinforce("CartPole-v1", seed=0).learn(300_000)
+        >>> agent.evaluate(episodes=100).mean >= 475
+        True
+    """
+
+    config_class = ReinforceConfig
+    config: ReinforceConfig
+
+    def __init__(
+        self,
+        env: str | EnvFactory,
+        config: ReinforceConfig | None = None,
+        seed: int = 0,
+        num_envs: int = 8,
+        env_options: dict[str, Any] | None = None,
+        device: str = "cpu",
+        optimizer: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(env, config, seed, num_envs, env_options, device)
+        config = self.config
+        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch")
+        self.optimizer_options = {"name": "adam", **(optimizer or {})}
+        obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
+        with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
+            net = mlp([obs_dim, *hidden, action_dim], config.activation, output_gain=0.01)
+            self.policy = Policy(net, self.actions.discrete, action_dim, config.log_std).to(device)
+            self.baseline = mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
+        options = self.optimizer_options
+        self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
+        if self.baseline is not None:
+            self.baseline_optimizer = optim.make(
+                params=self.baseline.parameters(), lr=config.baseline_learning_rate, **options
+            )
+        self.observation_stats = RunningMeanStd((obs_dim,))
+        self.return_stats = RunningMeanStd()
+        self.num_updates = 0
+        self.num_episodes = 0
+        self.solved = False
+
+    def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        with rlgrad.no_grad():
+            output = self.policy.net(self._tensor(self._normalize(encoded))).cpu().numpy()
+            if self.actions.discrete:
+                # Gumbel-max: adding Gumbel noise to logits and taking the largest draws from their softmax.
+                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(-1)
+            if generator is None:
+                return output
+            noise = generator.standard_normal(output.shape, dtype=np.float32)
+            return output + self.policy.log_std.exp().cpu().numpy() * noise
+
+    def values(self, encoded: np.ndarray) -> np.ndarray:
+        """The baseline's value of encoded observations (n, obs_dim), in units of return; zeros without a baseline."""
+        if self.baseline is None:
+            return np.zeros(len(encoded), dtype=np.float32)
+        with rlgrad.no_grad():
+            output = self.baseline(self._tensor(self._normalize(encoded))).cpu().numpy()[:, 0]
+        return output * np.float32(self.return_stats.std) + np.float32(self.return_stats.mean)
+
+    def collect(self) -> Batch:
+        """Plays whole episodes from fresh resets until `batch_steps` steps are in the batch.
+
+        An episode belongs to the batch if it started before the batch was full. Whether it does is known before its
+        first step, so long and short episodes are equally likely to be in.
+        """
+        envs, explore = self.envs, self.generators["exploration"]
+        obs, _ = envs.reset(seed=int(self.generators["environment"].integers(2**31 - 1)))
+        active = np.ones(envs.num_envs, dtype=bool)
+        rows: list[tuple[np.ndarray, ...]] = []
+        finals: list[tuple[int, int, np.ndarray]] = []
+        collected = 0
+        while active.any():
+            encoded = self.observations.encode(obs)
+            actions = self.act(encoded, explore)
+            obs, rewards, terminated, truncated, infos = envs.step(self.actions.to_env(actions))
+            rows.append((encoded, actions, rewards, terminated, truncated, active.copy()))
+            collected += int(active.sum())
+            for index in np.flatnonzero(truncated & ~terminated & active):
+                finals.append((len(rows) - 1, index, infos["final_obs"][index]))
+            if collected >= self.config.batch_steps:
+                active &= ~(terminated | truncated)
+        observed, actions, rewards, terminated, truncated, kept = (np.stack(part) for part in zip(*rows, strict=True))
+        self._check_rollout(observed, rewards, kept)
+        final_values = np.zeros(rewards.shape, dtype=np.float32)
+        if finals:
+            steps, indices, final_obs = zip(*finals, strict=True)
+            final_values[steps, indices] = self.values(self.observations.encode(np.stack(final_obs)))
+        returns = reward_to_go(rewards, terminated, truncated, final_values, self.config.gamma)
+        # With a discount of 1 and no bootstrap, reward-to-go is the plain sum up to the episode's end.
+        sums = reward_to_go(rewards, terminated, truncated, np.zeros_like(final_values), 1.0)
+        lengths = reward_to_go(np.ones_like(rewards), terminated, truncated, np.zeros_like(final_values), 1.0)
+        starts = np.concatenate([np.ones((1, envs.num_envs), bool), (terminated | truncated)[:-1]]) & kept
+        self.num_timesteps += rewards.size
+        self.num_episodes += int(starts.sum())
+        raw = observed[kept]
+        return Batch(self._normalize(raw), raw, actions[kept], returns[kept], sums[starts], lengths[starts], rewards.size)
+
+    def update(self, batch: Batch) -> dict[str, float]:
+        """One step of the policy on the batch, and a fit of the baseline to its returns.
+
+        Returns:
+            Figures for the logger, under "group/name".
+        """
+        config, rows = self.config, len(batch.returns)
+        obs, actions, returns = self._tensor(batch.obs), self._tensor(batch.actions), batch.returns
+
+        values = self.values(batch.raw_obs)
+        advantage = returns - values
+        if config.normalize_returns:
+            advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        distribution = self.policy(obs)
+        log_prob = distribution.log_prob(actions)
+        entropy = distribution.entropy().mean()
+        policy_loss = -(log_prob * self._tensor(advantage)).mean()
+        loss = policy_loss - config.entropy_coef * entropy
+        self._step(self.optimizer, self.policy, {"policy": loss})
+        metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
+
+        if self.baseline is not None:
+            # The network predicts returns in units of their running std, so one step size fits every reward scale.
+            self.return_stats.update(returns)
+            target = self._tensor((returns - self.return_stats.mean) / self.return_stats.std)
+            losses = []
+            for _ in range(config.baseline_epochs):
+                order = self.generators["minibatch"].permutation(rows)
+                for start in range(0, rows, config.baseline_batch_size):
+                    index = self._tensor(order[start : start + config.baseline_batch_size])
+                    error = self.baseline(obs[index]).squeeze(-1) - target[index]
+                    baseline_loss = (error * error).mean()
+                    self._step(self.baseline_optimizer, self.baseline, {"baseline": baseline_loss})
+                    losses.append(baseline_loss.item())
+            metrics["loss/baseline"] = float(np.mean(losses))
+            spread = float(returns.var())
+            metrics["baseline/explained_variance"] = 1 - float((returns - values).var()) / spread if spread else 0.0
+        if config.normalize_observations:
+            self.observation_stats.update(batch.raw_obs)
+        self.num_updates += 1
+        return metrics
+
+    def learn(
+        self,
+        total_timesteps: int,
+        logger: MetricLogger | None = None,
+        progress: bool = False,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Self:
+        """Trains until `num_timesteps` reaches `total_timesteps`, the environment is solved, or an interrupt.
+
+        The last batch may run past `total_timesteps`, because it holds whole episodes.
+
+        Args:
+            total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the same mark.
+            logger: receives the figures of every update.
+            progress: show a live progress line.
+            checkpoint_path: file that is written every half minute and at the end.
+            interrupt: training stops after the update in which `interrupt.requested` becomes true.
+
+        Raises:
+            NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written before
+                stays.
+        """
+        began, first, saved = time.perf_counter(), self.num_timesteps, time.perf_counter()
+        with Progress(total_timesteps, unit="steps", enabled=progress, completed=first) as line:
+            while self.num_timesteps < total_timesteps and not self.solved:
+                batch = self.collect()
+                metrics = self.update(batch)
+                mean_return = float(batch.episode_returns.mean())
+                rate = (self.num_timesteps - first) / (time.perf_counter() - began)
+                self.solved = self._is_solved(mean_return)
+                line.update(self.num_timesteps, **{"return": mean_return})
+                if logger is not None:
+                    metrics["rollout/return"] = mean_return
+                    metrics["rollout/length"] = float(batch.episode_lengths.mean())
+                    metrics["time/steps_per_second"] = rate
+                    logger.scalars(metrics, self.num_timesteps)
+                if interrupt is not None and interrupt.requested:
+                    break
+                if checkpoint_path is not None and time.perf_counter() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
+                    self.save(checkpoint_path)
+                    saved = time.perf_counter()
+        if checkpoint_path is not None:
+            self.save(checkpoint_path)
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        state: dict[str, Any] = {
+            "policy": self.policy.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "generators": {name: source.bit_generator.state for name, source in self.generators.items()},
+            "observation_stats": self.observation_stats.state_dict(),
+            "return_stats": self.return_stats.state_dict(),
+            "num_timesteps": self.num_timesteps,
+            "num_updates": self.num_updates,
+            "num_episodes": self.num_episodes,
+            "solved": self.solved,
+        }
+        if self.baseline is not None:
+            state["baseline"] = self.baseline.state_dict()
+            state["baseline_optimizer"] = self.baseline_optimizer.state_dict()
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.policy.load_state_dict(state["policy"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        if self.baseline is not None:
+            self.baseline.load_state_dict(state["baseline"])
+            self.baseline_optimizer.load_state_dict(state["baseline_optimizer"])
+        for name, source in self.generators.items():
+            source.bit_generator.state = state["generators"][name]
+        self.observation_stats.load_state_dict(state["observation_stats"])
+        self.return_stats.load_state_dict(state["return_stats"])
+        for name in ("num_timesteps", "num_updates", "num_episodes", "solved"):
+            setattr(self, name, state[name])
+
+    def _constructor_options(self) -> dict[str, Any]:
+        return {"optimizer": self.optimizer_options}
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
+        return tensor if self.device == "cpu" else tensor.to(self.device)
+
+    def _normalize(self, encoded: np.ndarray) -> np.ndarray:
+        return self.observation_stats.normalize(encoded) if self.config.normalize_observations else encoded
+
+    def _step(self, optimizer: Any, module: nn.Module, losses: dict[str, Tensor]) -> None:
+        optimizer.zero_grad()
+        figures = {name: loss.item() for name, loss in losses.items()}
+        for loss in losses.values():
+            loss.backward()
+        norm = nn.utils.clip_grad_norm_(module.parameters(), self.config.max_grad_norm)
+        check_finite(self.num_timesteps, {**figures, "grad_norm": float(norm)}, module.named_parameters())
+        optimizer.step()
+
+    def _is_solved(self, mean_return: float) -> bool:
+        """Whether deterministic episodes confirm, at two standard errors, what the training return suggests."""
+        threshold = self.config.solved_return
+        if threshold is None:
+            threshold = self.reward_threshold
+        if threshold is None or mean_return < threshold:
+            return False
+        result = self.evaluate(self.config.solved_episodes)
+        return result.mean - 2 * result.standard_error >= threshold
+
+    def _check_rollout(self, observed: np.ndarray, rewards: np.ndarray, kept: np.ndarray) -> None:
+        bad_rewards, bad_obs = ~np.isfinite(rewards), ~np.isfinite(observed).all(-1)
+        bad = (bad_rewards | bad_obs) & kept
+        if not bad.any():
+            return
+        step, index = np.argwhere(bad)[0]
+        if bad_rewards[step, index]:
+            what = f"the reward is {rewards[step, index]}"
+        else:
+            what = f"the observation is {observed[step, index]}"
+        when = self.num_timesteps + int(step) * self.num_envs
+        name = self.env if isinstance(self.env, str) else getattr(self.env, "__name__", repr(self.env))
+        raise NonFiniteError(
+            f"Training stopped at environment step {when}: {what} in copy {index} of {self.num_envs} of {name}, "
+            f"{step} steps after its reset. The environment has to return finite numbers.",
+            when,
+            None,
+            None,
+        )

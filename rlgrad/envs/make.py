@@ -1,0 +1,147 @@
+"""`make`: an environment id (or a function that builds one) to a vector environment."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+__all__ = ["EnvFactory", "make"]
+
+EnvFactory = Callable[[], gym.Env[Any, Any]]
+"""Builds one environment; called once per copy."""
+
+_NUMPY_ENVIRONMENTS = {
+    "CartPole-v0": "rlgrad.envs.cartpole:CartPoleVectorEnv",
+    "CartPole-v1": "rlgrad.envs.cartpole:CartPoleVectorEnv",
+}
+"""Ids with an array implementation that resets in the step which ends an episode."""
+
+_VECTORIZATIONS = ("auto", "vector", "sync", "async")
+
+
+def make(
+    env: str | EnvFactory, num_envs: int = 1, vectorization: str = "auto", **env_options: Any
+) -> VectorEnv[Any, Any, Any]:
+    """Builds `num_envs` copies of an environment behind one `reset` and one `step`.
+
+    Every vector environment returned here autoresets in SAME_STEP mode: the step that ends an episode returns the
+    first observation of the next one, and `infos["final_obs"]` holds the last observation of the finished one.
+    No row is wasted on a reset, and a truncated episode can be bootstrapped from the state it really ended in.
+
+    Args:
+        env: a registered Gymnasium id such as "CartPole-v1" ("package.module:Name-v0" imports the module first), or a
+            function without arguments that builds one environment.
+        num_envs: number of copies, at least 1.
+        vectorization: "auto" takes the array implementation where there is one and one Python object per copy
+            otherwise; "vector" demands the array implementation; "sync" steps Python objects one after another;
+            "async" gives each copy a process of its own, which pays only for slow environments.
+        env_options: keyword arguments of the environment itself, such as `continuous=True`.
+
+    Raises:
+        ValueError: an unknown id (the message lists the nearest ones), vectorization or number of copies.
+        ImportError: the environment needs a package that is not installed; the message says how to install it.
+
+    Example:
+        >>> envs = make("CartPole-v1", num_envs=8)
+        >>> obs, _ = envs.reset(seed=0)
+        >>> obs.shape
+        (8, 4)
+    """
+    if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
+        raise ValueError(f"num_envs must be an integer of at least 1, got {num_envs!r}.")
+    if vectorization not in _VECTORIZATIONS:
+        names = ", ".join(repr(name) for name in _VECTORIZATIONS)
+        raise ValueError(f"Unknown vectorization {vectorization!r}: expected one of {names}.")
+
+    if isinstance(env, str):
+        name = _resolve(env)
+        if vectorization in ("auto", "vector") and name in _NUMPY_ENVIRONMENTS:
+            return _make_numpy(name, num_envs, env_options)
+
+        def factory() -> gym.Env[Any, Any]:
+            return gym.make(name, **env_options)
+
+    elif callable(env):
+        name, factory = getattr(env, "__name__", repr(env)), env
+        if env_options:
+            given = ", ".join(env_options)
+            raise ValueError(f"Environment options ({given}) go with an id; a function takes its own.")
+    else:
+        raise TypeError(
+            f"env must be a Gymnasium id or a function that builds an environment, got {type(env).__name__}. "
+            "For an environment object that exists already, pass a function: `lambda: MyEnv()`."
+        )
+    if vectorization == "vector":
+        raise ValueError(
+            f"{name} has no array implementation (there is one of {', '.join(sorted(_NUMPY_ENVIRONMENTS))}); "
+            "use vectorization='auto' or 'sync'."
+        )
+    vector_class = AsyncVectorEnv if vectorization == "async" else SyncVectorEnv
+    try:
+        return vector_class([factory] * num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
+    except (gym.error.DependencyNotInstalled, ImportError) as error:
+        raise ImportError(_missing_dependency(name, error)) from error
+
+
+def _resolve(env_id: str) -> str:
+    """The registered id that `env_id` means: imports its module part, adds the newest version where none is given."""
+    module, colon, name = env_id.rpartition(":")
+    if colon:
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"Environment {env_id!r} asks to import {module!r}, which failed ({error}): check the part before the "
+                "colon, or install the package that registers the environment."
+            ) from error
+    if name in gym.registry:
+        return name
+    versions = [spec for spec in gym.registry.values() if spec.version is not None]
+    newest = max((s for s in versions if s.id == f"{name}-v{s.version}"), key=lambda s: s.version, default=None)
+    if newest is None:
+        raise ValueError(f"There is no environment {env_id!r}.{_nearest_ids(name)}")
+    return newest.id
+
+
+def _nearest_ids(env_id: str) -> str:
+    registered = {name.lower(): name for name in gym.registry}
+    close = difflib.get_close_matches(env_id.lower(), registered, n=5, cutoff=0.5)
+    if not close:
+        return " `gymnasium.pprint_registry()` lists the registered ids."
+    return f" The nearest ids are: {', '.join(registered[name] for name in close)}."
+
+
+def _make_numpy(env_id: str, num_envs: int, env_options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
+    spec = gym.spec(env_id)
+    # Going through make_vec applies the id's step limit and keyword arguments, and sets `envs.spec`.
+    options = {**spec.kwargs, **env_options}
+    array_spec = gym.envs.registration.EnvSpec(
+        id=env_id,
+        entry_point=spec.entry_point,
+        vector_entry_point=_NUMPY_ENVIRONMENTS[env_id],
+        max_episode_steps=spec.max_episode_steps,
+        reward_threshold=spec.reward_threshold,
+    )
+    return gym.make_vec(array_spec, num_envs, vectorization_mode="vector_entry_point", **options)
+
+
+_EXTRAS = (
+    (("box2d", "swig"), "box2d"),
+    (("mujoco",), "mujoco"),
+    (("envpool",), "envpool"),
+)
+
+
+def _missing_dependency(env_id: str, error: Exception) -> str:
+    reason = str(error)
+    for markers, extra in _EXTRAS:
+        if any(marker in reason.lower() for marker in markers):
+            return (
+                f"{env_id} needs the '{extra}' extra, which is not installed: pip install 'rlgrad[{extra}]' ({reason})"
+            )
+    return f"{env_id} could not be built because a package is missing: {reason}"
