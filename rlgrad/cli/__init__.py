@@ -1,0 +1,62 @@
+"""The command line: ``rlgrad reinforce env=CartPole``, ``rlgrad gan``.
+
+A job's module holds its settings and what it does with them; :mod:`rlgrad.cli.app` composes them with Hydra.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rlgrad.backend.errors import nearest
+
+_JOBS = {
+    "reinforce": "train REINFORCE in an environment, such as env=CartPole",
+    "gan": "train a GAN on data with known modes, such as data=ring",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The ``rlgrad`` command: dispatch to a job and return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return 0 if arguments else 2
+    if arguments[0] == "--version":
+        import rlgrad
+
+        print(f"rlgrad {rlgrad.__version__}")
+        return 0
+    name, *rest = arguments
+    if name not in _JOBS:
+        suggestion = nearest(name, _JOBS)
+        print(f"rlgrad: there is no job '{name}'.{suggestion}\n\n{_usage()}", file=sys.stderr)
+        return 2
+    return {"reinforce": reinforce, "gan": gan}[name](rest, program=f"rlgrad {name}")
+
+
+def reinforce(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Train REINFORCE as ``arguments`` say (the process's own by default) and return the exit code."""
+    from rlgrad.cli.app import run
+    from rlgrad.cli.train_reinforce import JOB
+
+    return run(JOB, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
+
+
+def gan(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Train a GAN as ``arguments`` say (the process's own by default) and return the exit code."""
+    from rlgrad.cli.app import run
+    from rlgrad.cli.train_gan import JOB
+
+    return run(JOB, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
+
+
+def _usage() -> str:
+    jobs = "\n".join(f"  {name:<10} {text}" for name, text in _JOBS.items())
+    return (
+        "usage: rlgrad JOB [name=value ...]\n\n"
+        f"jobs:\n{jobs}\n\n"
+        "A job's settings, with their values:  rlgrad JOB --cfg job\n"
+        "Its groups and their options:         rlgrad JOB --help\n"
+        "Several runs, one after another:      rlgrad JOB --multirun seed=0,1,2"
+    )

@@ -1,0 +1,279 @@
+"""Run one job through Hydra, with one clean message for every mistake a user can make.
+
+Exit codes: 0 done, 1 training failed (a value that is not finite), 2 a mistake in the command or its
+surroundings, 130 interrupted by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rlgrad.cli.explain import explain
+from rlgrad.cli.settings import conf_dir, field_types, schema_of, settings_from
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+CONFIG_NAME = "config.yaml"
+CHECKPOINT_NAME = "checkpoint.safetensors"
+
+EXIT_TRAINING_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+# What a run may do differently from the part of it that was there before.
+_MAY_CHANGE_ON_RESUME = (
+    "total_timesteps",
+    "iterations",
+    "evaluation_episodes",
+    "progress",
+    "resume",
+    "device",
+    "logger",
+)
+
+
+class UsageError(Exception):
+    """A mistake in the command or its surroundings; its text is the whole message."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One trainable thing that the command line offers.
+
+    Attributes:
+        name: sub-command and folder under ``outputs``.
+        settings: the settings dataclass of the whole job, whose fields are the command line's settings.
+        train: trains and returns the exit code.
+        groups: for each group whose settings depend on the option chosen, the schema of an option's ``name``.
+    """
+
+    name: str
+    settings: type
+    train: Callable[[Any, Path], int]
+    groups: Mapping[str, Callable[[str], type]]
+
+    @property
+    def config_name(self) -> str:
+        """The job's file in ``conf``."""
+        return f"train_{self.name}"
+
+
+def run(job: Job, arguments: Sequence[str], program: str) -> int:
+    """Compose a job's configuration from ``arguments``, train, and return the exit code.
+
+    Args:
+        job: the job.
+        arguments: ``name=value`` overrides and Hydra's own flags (``--help``, ``--cfg job``, ``--multirun``).
+        program: what to call the command in messages and help.
+    """
+    import hydra
+
+    conf = conf_dir()
+    try:
+        arguments = _into_the_run_that_is_resumed(arguments)
+        _register_schemas(job)
+        show_whole_errors = os.environ.get("HYDRA_FULL_ERROR") == "1"
+        # Hydra prints its own message and leaves unless this is set; then errors reach the handlers below.
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        saved, sys.argv = sys.argv, [program, *arguments]
+        try:
+            hydra.main(version_base="1.3", config_path=str(conf), config_name=job.config_name)(_task(job))()
+        finally:
+            sys.argv = saved
+            if not show_whole_errors:
+                del os.environ["HYDRA_FULL_ERROR"]
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else EXIT_USAGE if stop.code else 0
+    except KeyboardInterrupt:
+        return fail("Interrupted before training started; nothing was saved.", EXIT_INTERRUPTED)
+    except UsageError as error:
+        return fail(str(error), EXIT_USAGE)
+    except Exception as error:
+        if show_whole_errors or not _is_usage_mistake(error):
+            raise
+        return fail(_message(error, job, arguments, conf), EXIT_USAGE)
+    return 0
+
+
+@contextmanager
+def mistakes_of_the_user() -> Iterator[None]:
+    """Around work that fails only for what the user asked, such as making an environment: no traceback."""
+    try:
+        yield
+    except (ValueError, TypeError, ImportError, RuntimeError) as error:
+        if os.environ.get("RLGRAD_FULL_ERROR") == "1":
+            raise
+        raise UsageError(str(error)) from error
+
+
+def fail(message: str, code: int) -> int:
+    """Print one error message on standard error and return the exit code."""
+    print(f"rlgrad: {message}", file=sys.stderr)
+    return code
+
+
+def _task(job: Job) -> Callable[[DictConfig], None]:
+    def task(config: DictConfig) -> None:
+        code = _train(job, config)
+        if code:
+            sys.exit(code)
+
+    return task
+
+
+def _train(job: Job, config: DictConfig) -> int:
+    from hydra.core.hydra_config import HydraConfig
+    from omegaconf import OmegaConf
+
+    from rlgrad.training import CheckpointError, NonFiniteError, prepare_run_directory
+
+    hydra_config = HydraConfig.get()
+    directory = Path(hydra_config.runtime.output_dir)
+    try:
+        if config.resume is not None:
+            config = _resumed_config(config, list(hydra_config.overrides.task))
+        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        assert isinstance(values, dict)
+        with mistakes_of_the_user():
+            settings = settings_from(job.settings, values)  # type: ignore[arg-type]
+        directory = prepare_run_directory(directory)
+        (directory / CONFIG_NAME).write_text(OmegaConf.to_yaml(config, resolve=True))
+        return job.train(settings, directory)
+    except NonFiniteError as error:
+        checkpoint = directory / CHECKPOINT_NAME
+        kept = (
+            f"The last good checkpoint is {checkpoint}"
+            if checkpoint.exists()
+            else "No checkpoint had been saved yet"
+        )
+        return fail(f"{error} {kept}.", EXIT_TRAINING_FAILED)
+    except KeyboardInterrupt:
+        checkpoint = directory / CHECKPOINT_NAME
+        kept = (
+            f"the last checkpoint is {checkpoint}"
+            if checkpoint.exists()
+            else "no checkpoint had been saved yet"
+        )
+        return fail(f"Interrupted; {kept}.", EXIT_INTERRUPTED)
+    except (UsageError, CheckpointError) as error:
+        if config.resume is None:
+            _remove_untouched(directory)
+        return fail(str(error), EXIT_USAGE)
+    except OSError as error:
+        return fail(error.strerror or str(error), EXIT_USAGE)
+
+
+def _remove_untouched(directory: Path) -> None:
+    """Take away the folder of a run that never began."""
+    with suppress(OSError):
+        if {path.name for path in directory.iterdir()} <= {CONFIG_NAME}:
+            (directory / CONFIG_NAME).unlink(missing_ok=True)
+            directory.rmdir()
+
+
+def _register_schemas(job: Job) -> None:
+    """Give Hydra the settings dataclasses as schemas; a configuration file adds values, never names."""
+    from hydra.core.config_store import ConfigStore
+
+    store = ConfigStore.instance()
+    store.store(name=f"{job.name}_schema", node=schema_of(job.settings))
+    for group, schema in job.groups.items():
+        for name in {_option_name(path) for path in (conf_dir() / group).glob("*.yaml")}:
+            store.store(name=f"{name}_schema", group=group, node=schema(name))
+
+
+def _option_name(path: Path) -> str:
+    """The ``name`` in an option's file; several files may be presets of one name."""
+    match = re.search(r"^name: *(\S+)", path.read_text(), re.MULTILINE)
+    if match is None:
+        raise UsageError(f"{path} has no line 'name: ...', which says what its settings belong to.")
+    return match.group(1)
+
+
+def _into_the_run_that_is_resumed(arguments: Sequence[str]) -> list[str]:
+    """A continued run writes where it wrote before."""
+    arguments = list(arguments)
+    given = [item.partition("=")[2].strip("'\"") for item in arguments if item.startswith("resume=")]
+    if (
+        given
+        and given[-1] not in ("", "null")
+        and not any(item.startswith("hydra.run.dir=") for item in arguments)
+    ):
+        folder = str(checkpoint_path(given[-1]).parent.absolute())
+        arguments.append("hydra.run.dir='" + folder.replace("\\", "\\\\").replace("'", "\\'") + "'")
+    return arguments
+
+
+def checkpoint_path(path: str) -> Path:
+    """The checkpoint that ``resume=path`` means: a file, or the one in a run's folder.
+
+    Raises:
+        UsageError: there is none.
+    """
+    given = Path(path)
+    file = given / CHECKPOINT_NAME if given.is_dir() else given
+    if not file.is_file():
+        raise UsageError(
+            f"resume={path}: there is no checkpoint {file}. Give a run's folder or its {CHECKPOINT_NAME}."
+        )
+    return file
+
+
+def _resumed_config(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    """The settings of the run that continues, with what this command changes, if it may."""
+    from omegaconf import OmegaConf
+
+    path = checkpoint_path(config.resume).parent / CONFIG_NAME
+    if not path.is_file():
+        raise UsageError(f"resume={config.resume}: the run's settings are missing, there is no {path}.")
+    saved = OmegaConf.load(path)
+    for override in overrides:
+        key, _, _ = override.partition("=")
+        old, new = OmegaConf.select(saved, key), OmegaConf.select(config, key)
+        if old != new and key.partition(".")[0] not in _MAY_CHANGE_ON_RESUME:
+            raise UsageError(
+                f"A resumed run keeps its settings: {key} is {old} in {path}, and {override} was given. "
+                f"Leave {key} out, or start a new run."
+            )
+        OmegaConf.update(saved, key, new)
+    merged = OmegaConf.merge(config, saved)
+    merged.resume = config.resume
+    return merged  # type: ignore[return-value]
+
+
+def _is_usage_mistake(error: Exception) -> bool:
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    return isinstance(error, (HydraException, OmegaConfBaseException, OSError))
+
+
+def _message(error: Exception, job: Job, arguments: Sequence[str], conf: Path) -> str:
+    from hydra.errors import HydraException
+
+    if isinstance(error, OSError) and not isinstance(error, HydraException):
+        # Hydra makes the run's folder, so an error from the system that reaches this place is about that.
+        return (
+            f"The output folder {error.filename} cannot be written ({error.strerror}). Choose another with "
+            "hydra.run.dir=FOLDER, or make it writable; training has not started."
+        )
+    keys = field_types(job.settings)
+    for group, schema in job.groups.items():
+        chosen = [item.partition("=")[2] for item in arguments if item.startswith(f"{group}=")]
+        path = conf / group / f"{chosen[-1] if chosen else _default_option(conf, job, group)}.yaml"
+        if path.is_file():
+            keys.update(field_types(schema(_option_name(path)), group))
+    return explain(error, keys, [item for item in arguments if not item.startswith("-")], conf)
+
+
+def _default_option(conf: Path, job: Job, group: str) -> str:
+    match = re.search(rf"^ *- {group}: *(\S+)", (conf / f"{job.config_name}.yaml").read_text(), re.MULTILINE)
+    return match.group(1) if match else ""

@@ -1,0 +1,78 @@
+"""``rlgrad gan``: train a generator and a discriminator on data with known modes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlgrad.backend.devices import as_device
+from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
+from rlgrad.cli.groups import data_schema, optimizer_schema
+from rlgrad.cli.settings import LoggerSettings
+from rlgrad.gan import GANConfig, GANTrainer, make_data
+from rlgrad.training import Interrupt, MetricLogger, spawn_generators
+
+
+@dataclass
+class GANJob:
+    """Settings of the job; each group's are under its name.
+
+    Attributes:
+        seed: start of every random stream of the run.
+        device: ``"cpu"`` or ``"cuda"``.
+        progress: show the progress line.
+        resume: run folder or checkpoint to continue.
+    """
+
+    seed: int = 0
+    device: str = "cpu"
+    progress: bool = True
+    resume: str | None = None
+    data: Any = None
+    gan: GANConfig = field(default_factory=GANConfig)
+    optimizer: Any = None
+    logger: LoggerSettings = field(default_factory=LoggerSettings)
+
+
+def train(job: GANJob, directory: Path) -> int:
+    """Train, evaluate and save into ``directory``; returns the exit code."""
+    checkpoint = directory / CHECKPOINT_NAME
+    with mistakes_of_the_user():
+        as_device(job.device)
+        if job.resume is None:
+            data = make_data(**job.data, seed=spawn_generators(job.seed, "data")["data"])
+            trainer = GANTrainer(job.gan, data, seed=job.seed, device=job.device, optimizer=job.optimizer)
+        else:
+            trainer = GANTrainer.load(checkpoint_path(job.resume), device=job.device)
+    purge_step = None if job.resume is None else trainer.iteration + 1
+    print(
+        f"GAN on the {job.data['name']} of Gaussians, seed {job.seed}, on {job.device}: {directory}",
+        flush=True,
+    )
+
+    began = time.perf_counter()
+    with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
+        with Interrupt() as interrupt:
+            trainer.train(
+                logger=logger, progress=job.progress, checkpoint_path=checkpoint, interrupt=interrupt
+            )
+        if interrupt.requested:
+            print(f"Interrupted after {trainer.iteration:,} iterations. Checkpoint: {checkpoint}")
+            print(f"Continue with resume={checkpoint.parent}")
+            return EXIT_INTERRUPTED
+        print(
+            f"Stopped after {trainer.iteration:,} iterations in {time.perf_counter() - began:.1f} s",
+            flush=True,
+        )
+        figures = trainer.evaluate()
+    print(
+        f"Evaluation: {figures['modes']:.0f} of {trainer.data.modes} modes, "
+        f"{100 * figures['high_quality']:.1f} % high quality, reverse KL {figures['reverse_kl']:.4f}"
+    )
+    print(f"Checkpoint: {checkpoint}")
+    return 0
+
+
+JOB = Job("gan", GANJob, train, {"optimizer": optimizer_schema, "data": data_schema})

@@ -1,0 +1,87 @@
+"""``rlgrad reinforce``: train REINFORCE in one environment."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
+from rlgrad.backend.devices import as_device
+from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
+from rlgrad.cli.groups import optimizer_schema
+from rlgrad.cli.settings import EnvSettings, LoggerSettings
+from rlgrad.training import Interrupt, MetricLogger
+
+
+@dataclass
+class ReinforceJob:
+    """Settings of the job; each group's are under its name.
+
+    Attributes:
+        seed: start of every random stream of the run.
+        device: ``"cpu"`` or ``"cuda"``.
+        total_timesteps: environment steps at which training stops, solved or not.
+        evaluation_episodes: deterministic episodes played at the end.
+        progress: show the progress line.
+        resume: run folder or checkpoint to continue.
+    """
+
+    seed: int = 0
+    device: str = "cpu"
+    total_timesteps: int = 300_000
+    evaluation_episodes: int = 100
+    progress: bool = True
+    resume: str | None = None
+    env: EnvSettings = field(default_factory=EnvSettings)
+    agent: ReinforceConfig = field(default_factory=ReinforceConfig)
+    optimizer: Any = None
+    logger: LoggerSettings = field(default_factory=LoggerSettings)
+
+
+def train(job: ReinforceJob, directory: Path) -> int:
+    """Train, evaluate and save into ``directory``; returns the exit code."""
+    checkpoint = directory / CHECKPOINT_NAME
+    with mistakes_of_the_user():
+        as_device(job.device)
+        if job.resume is None:
+            agent = Reinforce(
+                job.env.id,
+                job.agent,
+                seed=job.seed,
+                num_envs=job.env.num_envs,
+                env_options=job.env.options,
+                device=job.device,
+                optimizer=job.optimizer,
+            )
+        else:
+            agent = Reinforce.load(checkpoint_path(job.resume), device=job.device)
+    resumed_at = agent.num_timesteps if job.resume is not None else None
+    print(f"REINFORCE in {job.env.id}, seed {job.seed}, on {job.device}: {directory}", flush=True)
+
+    purge_step = None if resumed_at is None else resumed_at + 1
+    began = time.perf_counter()
+    with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
+        with Interrupt() as interrupt:
+            agent.learn(job.total_timesteps, logger, job.progress, checkpoint, interrupt)
+        if interrupt.requested:
+            print(f"Interrupted after {agent.num_timesteps:,} steps. Checkpoint: {checkpoint}")
+            print(f"Continue with resume={checkpoint.parent}")
+            return EXIT_INTERRUPTED
+        outcome = "Solved" if agent.solved else "Stopped"
+        print(
+            f"{outcome} after {agent.num_timesteps:,} steps in {time.perf_counter() - began:.1f} s",
+            flush=True,
+        )
+        result = agent.evaluate(episodes=job.evaluation_episodes)
+        logger.scalars(
+            {"evaluation/return": result.mean, "evaluation/return_std": result.std}, agent.num_timesteps
+        )
+    agent.close()
+    print(f"Evaluation: mean return {result}, deterministic")
+    print(f"Checkpoint: {checkpoint}")
+    return 0
+
+
+JOB = Job("reinforce", ReinforceJob, train, {"optimizer": optimizer_schema})
