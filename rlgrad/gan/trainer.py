@@ -67,11 +67,9 @@ class GANTrainer:
         self.generator = generator.to(self.device)
         self.discriminator = discriminator.to(self.device)
         self.optimizer_options = dict(optimizer if optimizer is not None else DEFAULT_OPTIMIZER)
-        self.optimizer_g = optim.make(
-            params=self.generator.parameters(), lr=config.learning_rate, **self.optimizer_options
-        )
-        self.optimizer_d = optim.make(
-            params=self.discriminator.parameters(), lr=config.learning_rate, **self.optimizer_options
+        self.optimizer_g, self.optimizer_d = (
+            optim.make(params=network.parameters(), lr=config.learning_rate, **self.optimizer_options)
+            for network in (self.generator, self.discriminator)
         )
         self.iteration = 0
 
@@ -168,7 +166,8 @@ class GANTrainer:
                 bar.update(self.iteration, loss_d=losses["discriminator"], loss_g=losses["generator"])
                 if logger is not None and self.iteration % self.config.log_every == 0:
                     rows = {f"loss/{name}": value for name, value in losses.items()}
-                    rows |= {"time/iterations_per_second": bar.rate, "loss/learning_rate": self.learning_rate}
+                    rows["optimizer/learning_rate"] = self.learning_rate
+                    rows["time/iterations_per_second"] = bar.rate
                     logger.scalars(rows, self.iteration)
                 if (
                     self.iteration % self.config.evaluate_every == 0

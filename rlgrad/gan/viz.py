@@ -75,4 +75,4 @@ def _dots(samples: np.ndarray, origin: np.ndarray, width: float, resolution: int
     for _ in range(2):
         padded = np.pad(blurred, ((radius, radius), (0, 0)))
         blurred = sum(weight * padded[i : i + resolution] for i, weight in enumerate(kernel)).T
-    return 0.75 * blurred
+    return blurred
