@@ -143,7 +143,7 @@ class Reinforce(Agent):
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
-        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch")
+        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
         obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
@@ -277,14 +277,14 @@ class Reinforce(Agent):
             total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the same mark.
             logger: receives the figures of every update.
             progress: show a live progress line.
-            checkpoint_path: file that is written every half minute and at the end.
+            checkpoint_path: file that is written after the first update, every half minute and at the end.
             interrupt: training stops after the update in which `interrupt.requested` becomes true.
 
         Raises:
             NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written before
                 stays.
         """
-        began, first, saved = time.perf_counter(), self.num_timesteps, time.perf_counter()
+        began, first, saved = time.perf_counter(), self.num_timesteps, float("-inf")
         with Progress(total_timesteps, unit="steps", enabled=progress, completed=first) as line:
             while self.num_timesteps < total_timesteps and not self.solved:
                 batch = self.collect()
@@ -363,7 +363,8 @@ class Reinforce(Agent):
             threshold = self.reward_threshold
         if threshold is None or mean_return < threshold:
             return False
-        result = self.evaluate(self.config.solved_episodes)
+        # Episodes of their own for each check: meeting the same ones again and again would select for luck in them.
+        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
         return result.mean - 2 * result.standard_error >= threshold
 
     def _check_rollout(self, observed: np.ndarray, rewards: np.ndarray, kept: np.ndarray) -> None:
