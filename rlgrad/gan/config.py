@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from rlgrad.backend.errors import nearest
 from rlgrad.gan.losses import make_loss
@@ -35,7 +36,7 @@ class GANConfig:
     latent_dim: int = 2
     hidden_sizes: tuple[int, ...] = (64, 64, 64)
     learning_rate: float = 1e-3
-    learning_rate_decay: str = "linear"
+    learning_rate_decay: Literal["linear", "none"] = "linear"
     r1_gamma: float = 0.02
     log_every: int = 50
     evaluate_every: int = 1000
