@@ -14,7 +14,14 @@ from gymnasium.vector import SyncVectorEnv
 from rlgrad.agents.spaces import ActionCodec, ObservationCodec
 from rlgrad.backend.errors import nearest
 from rlgrad.envs import EnvFactory, make
-from rlgrad.training import CheckpointError, Interrupt, MetricLogger, load_checkpoint, save_checkpoint, spawn_generators
+from rlgrad.training import (
+    CheckpointError,
+    Interrupt,
+    MetricLogger,
+    load_checkpoint,
+    save_checkpoint,
+    spawn_generators,
+)
 from rlgrad.training.evaluation import Evaluation, evaluate_policy
 
 __all__ = ["Agent"]
@@ -78,7 +85,7 @@ class Agent(ABC):
 
     @abstractmethod
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
-        """Actions for encoded observations (n, obs_dim): drawn with `generator`, the most probable without one."""
+        """Actions for encoded observations (n, obs_dim), drawn by `generator`, or the likeliest."""
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
@@ -92,6 +99,11 @@ class Agent(ABC):
     def num_envs(self) -> int:
         """Copies of the environment that are stepped together."""
         return int(self.envs.num_envs)
+
+    @property
+    def env_name(self) -> str:
+        """The environment's id, or the name of the function that builds it."""
+        return self.env if isinstance(self.env, str) else getattr(self.env, "__name__", repr(self.env))
 
     @property
     def reward_threshold(self) -> float | None:
@@ -122,10 +134,14 @@ class Agent(ABC):
         batch, single = self.observations.check(obs)
         if not deterministic and generator is None:
             generator = np.random.default_rng()
-        actions = self.actions.to_env(self.act(self.observations.encode(batch), None if deterministic else generator))
+        actions = self.actions.to_env(
+            self.act(self.observations.encode(batch), None if deterministic else generator)
+        )
         return actions[0] if single else actions
 
-    def evaluate(self, episodes: int = 100, deterministic: bool = True, seed: int | None = None) -> Evaluation:
+    def evaluate(
+        self, episodes: int = 100, deterministic: bool = True, seed: int | None = None
+    ) -> Evaluation:
         """Undiscounted returns over whole episodes, in environments of their own.
 
         The episodes depend on `seed` alone, so equal policies get equal figures; training is not disturbed.
@@ -139,7 +155,8 @@ class Agent(ABC):
             raise ValueError(f"episodes must be at least 1, got {episodes}.")
         source = spawn_generators(self.seed if seed is None else seed, "evaluation")["evaluation"]
         start = int(source.integers(2**31 - 1))
-        # Array environments cost next to nothing per copy; Python objects do, so they play several episodes each.
+        # Array environments cost next to nothing per copy; Python objects do, so they play several episodes
+        # each.
         wanted = min(episodes, 10 if isinstance(self.envs, SyncVectorEnv) else 100)
         if self._evaluation_envs is None or self._evaluation_envs.num_envs != wanted:
             if self._evaluation_envs is not None:
@@ -147,19 +164,17 @@ class Agent(ABC):
             self._evaluation_envs = make(self.env, wanted, **self.env_options)
 
         def act(obs: np.ndarray) -> np.ndarray:
-            return self.actions.to_env(self.act(self.observations.encode(obs), None if deterministic else source))
+            return self.actions.to_env(
+                self.act(self.observations.encode(obs), None if deterministic else source)
+            )
 
         return evaluate_policy(act, self._evaluation_envs, episodes, start)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes networks, optimizers, generators, counters and settings to one safetensors file, atomically."""
-        if not isinstance(self.env, str):
-            env_id = None
-        else:
-            env_id = self.env
+        """Writes networks, optimizers, generators, counters and settings to one file, atomically."""
         description = {
             "agent": type(self).__name__,
-            "env": env_id,
+            "env": self.env if isinstance(self.env, str) else None,
             "env_options": self.env_options,
             "num_envs": self.num_envs,
             "seed": self.seed,
@@ -188,14 +203,21 @@ class Agent(ABC):
             name, saved_env = description.pop("agent"), description.pop("env")
             settings = description.pop("config")
         except (KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is not a checkpoint of an agent: it has no entry {error}.") from error
+            raise CheckpointError(
+                f"{path} is not a checkpoint of an agent: it has no entry {error}."
+            ) from error
         if name != cls.__name__:
             raise CheckpointError(f"{path} holds a {name} agent: load it with {name}.load.")
         if env is None and saved_env is None:
             raise ValueError(
                 f"The agent in {path} was made from a function, which a checkpoint cannot hold: pass `env=`."
             )
-        agent = cls(env if env is not None else saved_env, make_config(cls.config_class, settings), device=device, **description)
+        agent = cls(
+            env if env is not None else saved_env,
+            make_config(cls.config_class, settings),
+            device=device,
+            **description,
+        )
         agent.load_state_dict(state)
         return agent
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import rlgrad
 from rlgrad import Tensor, nn
@@ -35,9 +36,11 @@ def mlp(sizes: Sequence[int], activation: str = "tanh", output_gain: float = 1.0
         raise ValueError(f"An MLP needs at least an input and an output width, got {list(sizes)}.")
     if activation not in ACTIVATIONS:
         names = ", ".join(ACTIVATIONS)
-        raise ValueError(f"Unknown activation {activation!r}: expected one of {names}.{nearest(activation, ACTIVATIONS)}")
+        raise ValueError(
+            f"Unknown activation {activation!r}: expected one of {names}.{nearest(activation, ACTIVATIONS)}"
+        )
     layers: list[nn.Module] = []
-    for index, (fan_in, fan_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for index, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         last = index == len(sizes) - 2
         layer = nn.Linear(fan_in, fan_out)
         nn.init.orthogonal_(layer.weight, gain=output_gain if last else math.sqrt(2.0))
@@ -49,15 +52,16 @@ def mlp(sizes: Sequence[int], activation: str = "tanh", output_gain: float = 1.0
 class Policy(nn.Module):
     """A network whose outputs are the parameters of a distribution over actions.
 
-    Discrete actions: the outputs are logits of a categorical distribution. Continuous actions: they are the mean of a
-    normal distribution with independent components, whose logarithmic standard deviation is a parameter of its own
-    that does not depend on the observation.
+    Discrete actions: the outputs are logits of a categorical distribution. Continuous actions: they are the
+    mean of a normal distribution with independent components, whose logarithmic standard deviation is a
+    parameter of its own that does not depend on the observation.
 
     Args:
         net: module from (n, obs_dim) to (n, action_dim).
         discrete: whether actions are indices.
         action_dim: number of choices or of components.
-        log_std: initial logarithm of the standard deviation, in units in which the action bounds are -1 and 1.
+        log_std: initial logarithm of the standard deviation, in units in which the action bounds are -1 and
+            1.
     """
 
     def __init__(self, net: nn.Module, discrete: bool, action_dim: int, log_std: float = 0.0) -> None:

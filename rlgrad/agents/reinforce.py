@@ -1,7 +1,7 @@
 """REINFORCE: the Monte-Carlo policy gradient.
 
-Source: Williams, Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning (1992);
-Sutton and Barto, Reinforcement Learning (2018), sections 13.3 and 13.4.
+Source: Williams, Simple Statistical Gradient-Following Algorithms for Connectionist Reinforcement Learning
+(1992); Sutton and Barto, Reinforcement Learning (2018), sections 13.3 and 13.4.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 import rlgrad
 from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
+from rlgrad.agents.episodes import play_episodes
 from rlgrad.agents.networks import Policy, mlp
 from rlgrad.agents.returns import reward_to_go
 from rlgrad.envs import EnvFactory, RunningMeanStd
-from rlgrad.training import Interrupt, MetricLogger, NonFiniteError, Progress, check_finite, spawn_generators
+from rlgrad.training import Interrupt, MetricLogger, Progress, check_finite, spawn_generators
 
 __all__ = ["Batch", "Reinforce", "ReinforceConfig"]
 
@@ -33,16 +34,18 @@ class ReinforceConfig:
     Args:
         learning_rate: step size of the policy's optimizer.
         gamma: discount per environment step.
-        batch_steps: new episodes are started until a batch holds this many steps; every started one is finished.
+        batch_steps: new episodes are started until a batch holds this many steps; every started one is
+            finished.
         hidden_sizes: widths of the hidden layers of the policy and of the baseline.
         activation: function between layers: tanh, relu or leaky_relu.
-        normalize_returns: shift and scale the batch's advantages (returns, without a baseline) to mean 0 and std 1.
+        normalize_returns: shift and scale the batch's advantages (returns, without a baseline) to mean 0 and
+            std 1.
         normalize_observations: shift and scale observations by their running mean and std.
         entropy_coef: weight of the policy's entropy, which rewards exploration.
         max_grad_norm: the gradient is shortened to this norm where it is longer.
-        baseline: learn the value of states, subtract it from returns, and continue truncated episodes with it.
-            Without one a time limit counts as the end of the task: the return of a truncated episode is the sum of
-            the rewards that were seen.
+        baseline: learn the value of states, subtract it from returns, and continue truncated episodes with
+            it. Without one a time limit counts as the end of the task: the return of a truncated episode is
+            the sum of the rewards that were seen.
         baseline_learning_rate: step size of the baseline's optimizer.
         baseline_epochs: passes over the batch in which the baseline is fitted.
         baseline_batch_size: rows per step of that fit.
@@ -79,7 +82,9 @@ class ReinforceConfig:
         if not 0.0 <= self.gamma <= 1.0:
             raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma}.")
         if self.baseline and self.gamma == 1.0:
-            raise ValueError("gamma must be below 1 with a baseline: values of endless episodes would be infinite.")
+            raise ValueError(
+                "gamma must be below 1 with a baseline: values of endless episodes would be infinite."
+            )
 
 
 @dataclass
@@ -87,17 +92,16 @@ class Batch:
     """The steps of whole episodes, in no particular order.
 
     Attributes:
-        obs: (n, obs_dim) encoded observations.
-        raw_obs: (n, obs_dim) the same before normalisation.
+        obs: (n, obs_dim) encoded observations, not normalised.
         actions: (n,) indices or (n, action_dim) numbers, as the policy drew them.
         returns: (n,) discounted reward-to-go.
         episode_returns: (episodes,) undiscounted sums of rewards.
         episode_lengths: (episodes,) steps.
-        steps: environment steps taken to collect the batch, those of copies that waited for the last one included.
+        steps: environment steps taken to collect the batch, those of copies that waited for the last one
+            included.
     """
 
     obs: np.ndarray
-    raw_obs: np.ndarray
     actions: np.ndarray
     returns: np.ndarray
     episode_returns: np.ndarray
@@ -109,9 +113,9 @@ class Reinforce(Agent):
     """REINFORCE over vector environments, with an optional learned baseline.
 
     Every update plays whole episodes from fresh resets with the newest policy, takes one gradient step on
-    `-log pi(a|s) * advantage` and fits the baseline. The resets are seeded from a generator that the agent owns, so
-    a run that is saved after an update and loaded again is the run that was not stopped, in every environment whose
-    course depends on its reset seed alone.
+    `-log pi(a|s) * advantage` and fits the baseline. The resets are seeded from a generator that the agent
+    owns, so a run that is saved after an update and loaded again is the run that was not stopped, in every
+    environment whose course depends on its reset seed alone.
 
     Args:
         env: registered Gymnasium id, or a function that builds one environment.
@@ -143,13 +147,17 @@ class Reinforce(Agent):
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
-        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
+        self.generators = spawn_generators(
+            seed, "parameters", "environment", "exploration", "minibatch", "check"
+        )
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
         obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = mlp([obs_dim, *hidden, action_dim], config.activation, output_gain=0.01)
             self.policy = Policy(net, self.actions.discrete, action_dim, config.log_std).to(device)
-            self.baseline = mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
+            self.baseline = (
+                mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
+            )
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:
@@ -167,14 +175,16 @@ class Reinforce(Agent):
             output = self.policy.net(self._tensor(self._normalize(encoded))).cpu().numpy()
             if self.actions.discrete:
                 # Gumbel-max: adding Gumbel noise to logits and taking the largest draws from their softmax.
-                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(-1)
+                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(
+                    -1
+                )
             if generator is None:
                 return output
             noise = generator.standard_normal(output.shape, dtype=np.float32)
             return output + self.policy.log_std.exp().cpu().numpy() * noise
 
     def values(self, encoded: np.ndarray) -> np.ndarray:
-        """The baseline's value of encoded observations (n, obs_dim), in units of return; zeros without a baseline."""
+        """(n,) values of encoded observations (n, obs_dim), in units of return; zeros without a baseline."""
         if self.baseline is None:
             return np.zeros(len(encoded), dtype=np.float32)
         with rlgrad.no_grad():
@@ -182,42 +192,26 @@ class Reinforce(Agent):
         return output * np.float32(self.return_stats.std) + np.float32(self.return_stats.mean)
 
     def collect(self) -> Batch:
-        """Plays whole episodes from fresh resets until `batch_steps` steps are in the batch.
-
-        An episode belongs to the batch if it started before the batch was full. Whether it does is known before its
-        first step, so long and short episodes are equally likely to be in.
-        """
-        envs, explore = self.envs, self.generators["exploration"]
-        obs, _ = envs.reset(seed=int(self.generators["environment"].integers(2**31 - 1)))
-        active = np.ones(envs.num_envs, dtype=bool)
-        rows: list[tuple[np.ndarray, ...]] = []
-        finals: list[tuple[int, int, np.ndarray]] = []
-        collected = 0
-        while active.any():
-            encoded = self.observations.encode(obs)
-            actions = self.act(encoded, explore)
-            obs, rewards, terminated, truncated, infos = envs.step(self.actions.to_env(actions))
-            rows.append((encoded, actions, rewards, terminated, truncated, active.copy()))
-            collected += int(active.sum())
-            for index in np.flatnonzero(truncated & ~terminated & active):
-                finals.append((len(rows) - 1, index, infos["final_obs"][index]))
-            if collected >= self.config.batch_steps:
-                active &= ~(terminated | truncated)
-        observed, actions, rewards, terminated, truncated, kept = (np.stack(part) for part in zip(*rows, strict=True))
-        self._check_rollout(observed, rewards, kept)
-        final_values = np.zeros(rewards.shape, dtype=np.float32)
-        if finals:
-            steps, indices, final_obs = zip(*finals, strict=True)
-            final_values[steps, indices] = self.values(self.observations.encode(np.stack(final_obs)))
-        returns = reward_to_go(rewards, terminated, truncated, final_values, self.config.gamma)
-        # With a discount of 1 and no bootstrap, reward-to-go is the plain sum up to the episode's end.
-        sums = reward_to_go(rewards, terminated, truncated, np.zeros_like(final_values), 1.0)
-        lengths = reward_to_go(np.ones_like(rewards), terminated, truncated, np.zeros_like(final_values), 1.0)
-        starts = np.concatenate([np.ones((1, envs.num_envs), bool), (terminated | truncated)[:-1]]) & kept
-        self.num_timesteps += rewards.size
-        self.num_episodes += int(starts.sum())
-        raw = observed[kept]
-        return Batch(self._normalize(raw), raw, actions[kept], returns[kept], sums[starts], lengths[starts], rewards.size)
+        """Plays whole episodes from fresh resets until `batch_steps` steps are in the batch."""
+        episodes = play_episodes(
+            self.envs,
+            lambda encoded: self.act(encoded, self.generators["exploration"]),
+            self.observations.encode,
+            self.actions.to_env,
+            self.config.batch_steps,
+            seed=int(self.generators["environment"].integers(2**31 - 1)),
+            first_step=self.num_timesteps,
+            name=self.env_name,
+        )
+        final_values = np.zeros(episodes.rewards.shape, dtype=np.float32)
+        final_values[tuple(episodes.cut_at.T)] = self.values(episodes.cut_obs)
+        returns = reward_to_go(
+            episodes.rewards, episodes.terminated, episodes.truncated, final_values, self.config.gamma
+        )
+        kept, sums, lengths = episodes.kept, episodes.sums(), episodes.lengths()
+        self.num_timesteps += kept.size
+        self.num_episodes += len(sums)
+        return Batch(episodes.obs[kept], episodes.actions[kept], returns[kept], sums, lengths, kept.size)
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the policy on the batch, and a fit of the baseline to its returns.
@@ -226,9 +220,13 @@ class Reinforce(Agent):
             Figures for the logger, under "group/name".
         """
         config, rows = self.config, len(batch.returns)
-        obs, actions, returns = self._tensor(batch.obs), self._tensor(batch.actions), batch.returns
+        obs, actions, returns = (
+            self._tensor(self._normalize(batch.obs)),
+            self._tensor(batch.actions),
+            batch.returns,
+        )
 
-        values = self.values(batch.raw_obs)
+        values = self.values(batch.obs)
         advantage = returns - values
         if config.normalize_returns:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
@@ -241,7 +239,8 @@ class Reinforce(Agent):
         metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
 
         if self.baseline is not None:
-            # The network predicts returns in units of their running std, so one step size fits every reward scale.
+            # The network predicts returns in units of their running std, so one step size fits every reward
+            # scale.
             self.return_stats.update(returns)
             target = self._tensor((returns - self.return_stats.mean) / self.return_stats.std)
             losses = []
@@ -255,9 +254,11 @@ class Reinforce(Agent):
                     losses.append(baseline_loss.item())
             metrics["loss/baseline"] = float(np.mean(losses))
             spread = float(returns.var())
-            metrics["baseline/explained_variance"] = 1 - float((returns - values).var()) / spread if spread else 0.0
+            metrics["baseline/explained_variance"] = (
+                1 - float((returns - values).var()) / spread if spread else 0.0
+            )
         if config.normalize_observations:
-            self.observation_stats.update(batch.raw_obs)
+            self.observation_stats.update(batch.obs)
         self.num_updates += 1
         return metrics
 
@@ -274,15 +275,16 @@ class Reinforce(Agent):
         The last batch may run past `total_timesteps`, because it holds whole episodes.
 
         Args:
-            total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the same mark.
+            total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the
+                same mark.
             logger: receives the figures of every update.
             progress: show a live progress line.
             checkpoint_path: file that is written after the first update, every half minute and at the end.
             interrupt: training stops after the update in which `interrupt.requested` becomes true.
 
         Raises:
-            NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written before
-                stays.
+            NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written
+                before stays.
         """
         began, first, saved = time.perf_counter(), self.num_timesteps, float("-inf")
         with Progress(total_timesteps, unit="steps", enabled=progress, completed=first) as line:
@@ -341,7 +343,9 @@ class Reinforce(Agent):
         return {"optimizer": self.optimizer_options}
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
+        tensor = rlgrad.from_numpy(
+            np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64)
+        )
         return tensor if self.device == "cpu" else tensor.to(self.device)
 
     def _normalize(self, encoded: np.ndarray) -> np.ndarray:
@@ -357,32 +361,15 @@ class Reinforce(Agent):
         optimizer.step()
 
     def _is_solved(self, mean_return: float) -> bool:
-        """Whether deterministic episodes confirm, at two standard errors, what the training return suggests."""
+        """Whether deterministic episodes confirm, at two standard errors, what training returns suggest."""
         threshold = self.config.solved_return
         if threshold is None:
             threshold = self.reward_threshold
         if threshold is None or mean_return < threshold:
             return False
-        # Episodes of their own for each check: meeting the same ones again and again would select for luck in them.
-        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
-        return result.mean - 2 * result.standard_error >= threshold
-
-    def _check_rollout(self, observed: np.ndarray, rewards: np.ndarray, kept: np.ndarray) -> None:
-        bad_rewards, bad_obs = ~np.isfinite(rewards), ~np.isfinite(observed).all(-1)
-        bad = (bad_rewards | bad_obs) & kept
-        if not bad.any():
-            return
-        step, index = np.argwhere(bad)[0]
-        if bad_rewards[step, index]:
-            what = f"the reward is {rewards[step, index]}"
-        else:
-            what = f"the observation is {observed[step, index]}"
-        when = self.num_timesteps + int(step) * self.num_envs
-        name = self.env if isinstance(self.env, str) else getattr(self.env, "__name__", repr(self.env))
-        raise NonFiniteError(
-            f"Training stopped at environment step {when}: {what} in copy {index} of {self.num_envs} of {name}, "
-            f"{step} steps after its reset. The environment has to return finite numbers.",
-            when,
-            None,
-            None,
+        # Episodes of their own for each check: meeting the same ones again and again would select for luck in
+        # them.
+        result = self.evaluate(
+            self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31))
         )
+        return result.mean - 2 * result.standard_error >= threshold

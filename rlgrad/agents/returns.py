@@ -17,9 +17,9 @@ def reward_to_go(
     r"""Discounted return from each step to the end of its episode.
 
     `G_t = r_t + gamma G_{t+1}` inside an episode, `G_t = r_t` in the step that terminates it, and
-    `G_t = r_t + gamma V(s_T)` in the step that truncates it: a time limit ends the recording, not the task, so the
-    value of the state it stopped in stands for the rewards that were cut off. A step that is both terminated and
-    truncated counts as terminated.
+    `G_t = r_t + gamma V(s_T)` in the step that truncates it: a time limit ends the recording, not the task,
+    so the value of the state it stopped in stands for the rewards that were cut off. A step that is both
+    terminated and truncated counts as terminated.
 
     Args:
         rewards: (steps, num_envs).
@@ -33,8 +33,8 @@ def reward_to_go(
         (steps, num_envs) float32. Rows after an environment's last finished episode hold the return of an
         unfinished one and are the caller's to drop.
 
-    Source: Sutton and Barto, Reinforcement Learning (2018), section 13.3; Pardo et al., Time Limits in Reinforcement
-    Learning (2018), section 3, for the bootstrap.
+    Source: Sutton and Barto, Reinforcement Learning (2018), section 13.3; Pardo et al., Time Limits in
+    Reinforcement Learning (2018), section 3, for the bootstrap.
     """
     shape = rewards.shape
     for name, array in (("terminated", terminated), ("truncated", truncated), ("final_values", final_values)):

@@ -31,8 +31,8 @@ class ObservationCodec:
             self.dim = int(space.n)
         else:
             raise TypeError(
-                f"Observation space {space} is not supported: expected Box or Discrete. Wrap the environment in "
-                "gymnasium.wrappers.FlattenObservation to turn Dict, Tuple and Multi* spaces into a Box."
+                f"Observation space {space} is not supported: expected Box or Discrete. Wrap the environment "
+                "in gymnasium.wrappers.FlattenObservation to turn Dict, Tuple and Multi* spaces into a Box."
             )
 
     def encode(self, observations: np.ndarray) -> np.ndarray:
@@ -57,13 +57,13 @@ class ObservationCodec:
         if array.dtype.kind not in "biuf":
             raise TypeError(
                 f"Observations must be an array of numbers, got dtype {array.dtype} from "
-                f"{type(observation).__name__}. reset() returns (observation, info): pass the first of the two."
+                f"{type(observation).__name__}. reset() returns (observation, info): pass the first."
             )
         shape = self.space.shape or ()
-        if array.shape != shape and array.shape[1:] != shape or array.ndim > len(shape) + 1:
+        if array.shape not in (shape, (*array.shape[:1], *shape)):
             raise ValueError(
-                f"Observation of shape {array.shape} does not fit {self.space}: expected {shape} for one observation "
-                f"or {('n', *shape)} for a batch.".replace("'n'", "n")
+                f"Observation of shape {array.shape} does not fit {self.space}: expected {shape} for one "
+                f"observation or {('n', *shape)} for a batch.".replace("'n'", "n")
             )
         single = array.ndim == len(shape)
         batch = array[None] if single else array
@@ -81,16 +81,18 @@ class ObservationCodec:
 class ActionCodec:
     """Turns network outputs into actions that the environment accepts.
 
-    Discrete actions are counted from the space's `start`. Continuous actions live in units in which a bounded Box
-    is [-1, 1]: outputs are clipped to it and mapped to [low, high] for the environment only, so that the learning
-    algorithm keeps the action that its policy really drew. An unbounded Box passes through unchanged.
+    Discrete actions are counted from the space's `start`. Continuous actions live in units in which a bounded
+    Box is [-1, 1]: outputs are clipped to it and mapped to [low, high] for the environment only, so that the
+    learning algorithm keeps the action that its policy really drew. An unbounded Box passes through
+    unchanged.
 
     Args:
         space: the action space of one environment.
 
     Attributes:
         discrete: whether actions are indices.
-        dim: number of choices (discrete) or of components (continuous), which is the width of the policy's output.
+        dim: number of choices (discrete) or of components (continuous), which is the width of the policy's
+            output.
 
     Raises:
         TypeError: the space is neither Discrete nor a Box of floats.
@@ -104,12 +106,12 @@ class ActionCodec:
         elif isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
             self.dim = int(np.prod(space.shape))
             bounded = np.isfinite(space.low) & np.isfinite(space.high)
-            self._bias = np.where(bounded, (space.high / 2 + space.low / 2), 0.0)
-            self._scale = np.where(bounded, (space.high / 2 - space.low / 2), 1.0)
+            low, high = np.where(bounded, space.low, -1.0), np.where(bounded, space.high, 1.0)
+            self._bias, self._scale = (low + high) / 2, (high - low) / 2
         else:
             raise TypeError(
-                f"Action space {space} is not supported: expected Discrete or a Box of floats. Wrap the environment "
-                "so that it takes one of the two."
+                f"Action space {space} is not supported: expected Discrete or a Box of floats. Wrap the "
+                "environment so that it takes one of the two."
             )
 
     def to_env(self, actions: np.ndarray) -> np.ndarray:

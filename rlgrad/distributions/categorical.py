@@ -16,8 +16,8 @@ __all__ = ["Categorical"]
 class Categorical(Distribution):
     """Outcomes 0 to K-1 with given probabilities.
 
-    Exactly one of `probs` and `logits` is given. Either may be unnormalised: probabilities are divided by their sum,
-    logits are shifted by their log-sum-exp.
+    Exactly one of `probs` and `logits` is given. Either may be unnormalised: probabilities are divided by
+    their sum, logits are shifted by their log-sum-exp.
 
     Args:
         probs: (*batch_shape, K) non-negative weights with a positive sum.
@@ -46,7 +46,8 @@ class Categorical(Distribution):
             """(*batch_shape, K) normalised log-probabilities."""
         else:
             weights = parameter / parameter.sum(-1, keepdim=True)
-            # A zero probability keeps a finite logit, so that its product with the probability is 0 in the entropy.
+            # A zero probability keeps a finite logit, so that its product with the probability is 0 in the
+            # entropy.
             epsilon = float(np.finfo(np.float32).eps)
             self.logits = weights.clamp(min=epsilon, max=1.0 - epsilon).log()
         self._weights = None if logits is not None else weights
@@ -63,7 +64,9 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         if value.is_floating_point():
-            raise TypeError(f"Categorical outcomes are integers, got a tensor of {value.dtype}; use `.long()`.")
+            raise TypeError(
+                f"Categorical outcomes are integers, got a tensor of {value.dtype}; use `.long()`."
+            )
         if tuple(value.shape) == self.batch_shape:
             return self.logits.gather(-1, value.long().unsqueeze(-1)).squeeze(-1)
         shape = np.broadcast_shapes(tuple(value.shape), self.batch_shape)
@@ -71,12 +74,16 @@ class Categorical(Distribution):
         return logits.gather(-1, value.long().expand(*shape).unsqueeze(-1)).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        # -inf logits (an excluded outcome) would give 0 * -inf; they are replaced by the smallest finite float.
+        # -inf logits (an excluded outcome) would give 0 * -inf; they are replaced by the smallest finite
+        # float.
         finite = self.logits.clamp(min=float(np.finfo(np.float32).min))
         return -(finite * self.probs).sum(-1)
 
-    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
-        # Gumbel-max: the largest of logits plus standard Gumbel noise falls on outcome k with probability softmax_k.
+    def sample(
+        self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None
+    ) -> Tensor:
+        # Gumbel-max: the largest of logits plus standard Gumbel noise falls on outcome k with probability
+        # softmax_k.
         with rlgrad.no_grad():
             shape = (*sample_shape, *self.logits.shape)
             return (self.logits + standard_gumbel(self.logits, shape, generator)).argmax(-1)

@@ -29,22 +29,24 @@ def make(
 ) -> VectorEnv[Any, Any, Any]:
     """Builds `num_envs` copies of an environment behind one `reset` and one `step`.
 
-    Every vector environment returned here autoresets in SAME_STEP mode: the step that ends an episode returns the
-    first observation of the next one, and `infos["final_obs"]` holds the last observation of the finished one.
-    No row is wasted on a reset, and a truncated episode can be bootstrapped from the state it really ended in.
+    Every vector environment returned here autoresets in SAME_STEP mode: the step that ends an episode returns
+    the first observation of the next one, and `infos["final_obs"]` holds the last observation of the finished
+    one. No row is wasted on a reset, and a truncated episode can be bootstrapped from the state it really
+    ended in.
 
     Args:
-        env: a registered Gymnasium id such as "CartPole-v1" ("package.module:Name-v0" imports the module first), or a
-            function without arguments that builds one environment.
+        env: a registered Gymnasium id such as "CartPole-v1" ("package.module:Name-v0" imports the module
+            first), or a function without arguments that builds one environment.
         num_envs: number of copies, at least 1.
         vectorization: "auto" takes the array implementation where there is one and one Python object per copy
-            otherwise; "vector" demands the array implementation; "sync" steps Python objects one after another;
-            "async" gives each copy a process of its own, which pays only for slow environments.
+            otherwise; "vector" demands the array implementation; "sync" steps Python objects one after
+            another; "async" gives each copy a process of its own, which pays only for slow environments.
         env_options: keyword arguments of the environment itself, such as `continuous=True`.
 
     Raises:
         ValueError: an unknown id (the message lists the nearest ones), vectorization or number of copies.
-        ImportError: the environment needs a package that is not installed; the message says how to install it.
+        ImportError: the environment needs a package that is not installed; the message says how to install
+            it.
 
     Example:
         >>> envs = make("CartPole-v1", num_envs=8)
@@ -89,20 +91,22 @@ def make(
 
 
 def _resolve(env_id: str) -> str:
-    """The registered id that `env_id` means: imports its module part, adds the newest version where none is given."""
+    """The registered id that `env_id` means, after importing its module; no version means the newest."""
     module, colon, name = env_id.rpartition(":")
     if colon:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise ValueError(
-                f"Environment {env_id!r} asks to import {module!r}, which failed ({error}): check the part before the "
-                "colon, or install the package that registers the environment."
+                f"Environment {env_id!r} asks to import {module!r}, which failed ({error}): check "
+                "the part before the colon, or install the package that registers the environment."
             ) from error
     if name in gym.registry:
         return name
     versions = [spec for spec in gym.registry.values() if spec.version is not None]
-    newest = max((s for s in versions if s.id == f"{name}-v{s.version}"), key=lambda s: s.version, default=None)
+    newest = max(
+        (s for s in versions if s.id == f"{name}-v{s.version}"), key=lambda s: s.version, default=None
+    )
     if newest is None:
         raise ValueError(f"There is no environment {env_id!r}.{_nearest_ids(name)}")
     return newest.id
@@ -142,6 +146,7 @@ def _missing_dependency(env_id: str, error: Exception) -> str:
     for markers, extra in _EXTRAS:
         if any(marker in reason.lower() for marker in markers):
             return (
-                f"{env_id} needs the '{extra}' extra, which is not installed: pip install 'rlgrad[{extra}]' ({reason})"
+                f"{env_id} needs the extra '{extra}', which is not installed: "
+                f"pip install 'rlgrad[{extra}]' ({reason})"
             )
     return f"{env_id} could not be built because a package is missing: {reason}"

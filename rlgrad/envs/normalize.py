@@ -12,8 +12,9 @@ __all__ = ["RunningMeanStd"]
 class RunningMeanStd:
     """Mean and standard deviation of everything seen so far, per element.
 
-    Batches are merged by the parallel form of Welford's method (Chan, Golub and LeVeque, 1979), which does not lose
-    precision where the mean is large against the spread. Before the first `update`, mean is 0 and std is 1.
+    Batches are merged by the parallel form of Welford's method (Chan, Golub and LeVeque, 1979), which does
+    not lose precision where the mean is large against the spread. Before the first `update`, mean is 0 and
+    std is 1.
 
     Args:
         shape: shape of one sample, `()` for scalars.

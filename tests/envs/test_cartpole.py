@@ -55,7 +55,8 @@ def test_a_finished_episode_is_followed_by_a_fresh_start_and_no_empty_row():
             count[done] = 0
         else:
             assert "final_obs" not in infos
-    # Pushing one way always fails within eight to eleven steps, so a reset row would show as a longer episode.
+    # Pushing one way always fails within eight to eleven steps, so a reset row would show as a longer
+    # episode.
     assert len(lengths) > 50
     assert set(lengths) <= {8, 9, 10, 11}
 

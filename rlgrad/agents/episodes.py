@@ -1,0 +1,129 @@
+"""Whole episodes of a vector environment, recorded step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from rlgrad.agents.returns import reward_to_go
+from rlgrad.training import NonFiniteError
+
+__all__ = ["Episodes", "play_episodes"]
+
+
+@dataclass
+class Episodes:
+    """What `play_episodes` recorded, one row per step of the vector environment.
+
+    Attributes:
+        obs: (steps, num_envs, obs_dim) encoded observations.
+        actions: (steps, num_envs) indices or (steps, num_envs, action_dim) numbers, as the policy drew them.
+        rewards: (steps, num_envs).
+        terminated: (steps, num_envs) bool.
+        truncated: (steps, num_envs) bool.
+        kept: (steps, num_envs) bool, False where a copy only waited for others to finish.
+        cut_at: (cut, 2) integers, step and copy of every truncation that is no termination.
+        cut_obs: (cut, obs_dim) encoded last observations of these episodes.
+    """
+
+    obs: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    kept: np.ndarray
+    cut_at: np.ndarray
+    cut_obs: np.ndarray
+
+    def sums(self) -> np.ndarray:
+        """(episodes,) undiscounted return of every episode."""
+        return self._totals(self.rewards)
+
+    def lengths(self) -> np.ndarray:
+        """(episodes,) steps of every episode, in the order of `sums`."""
+        return self._totals(np.ones_like(self.rewards))
+
+    def _totals(self, values: np.ndarray) -> np.ndarray:
+        # With a discount of 1 and nothing beyond a time limit, reward-to-go at the first step is the whole
+        # sum.
+        totals = reward_to_go(values, self.terminated, self.truncated, np.zeros_like(values), 1.0)
+        first = np.ones(values.shape, dtype=bool)
+        first[1:] = (self.terminated | self.truncated)[:-1]
+        return totals[first & self.kept]
+
+
+def play_episodes(
+    envs: VectorEnv[Any, Any, Any],
+    act: Callable[[np.ndarray], np.ndarray],
+    encode: Callable[[np.ndarray], np.ndarray],
+    to_env: Callable[[np.ndarray], np.ndarray],
+    min_steps: int,
+    seed: int,
+    first_step: int = 0,
+    name: str = "the environment",
+) -> Episodes:
+    """Plays whole episodes from fresh resets until `min_steps` steps are recorded.
+
+    An episode is recorded if it started before `min_steps` was reached, and then to its end. Whether it is is
+    known before its first step, so long and short episodes are equally likely to be in.
+
+    Args:
+        envs: vector environment in SAME_STEP autoreset mode, as `rlgrad.envs.make` builds it.
+        act: encoded observations (num_envs, obs_dim) to actions.
+        encode: observations to (n, obs_dim) float32.
+        to_env: actions to a batch of elements of the action space.
+        min_steps: steps to record at least; every copy plays at least one episode.
+        seed: start of the environments' random streams.
+        first_step: environment steps of the run so far, for messages.
+        name: the environment's name, for messages.
+
+    Raises:
+        NonFiniteError: a reward or observation is NaN or infinite; says which, at which step and in which
+            copy.
+    """
+    obs, _ = envs.reset(seed=seed)
+    active = np.ones(envs.num_envs, dtype=bool)
+    rows: list[tuple[np.ndarray, ...]] = []
+    cut_at: list[tuple[int, int]] = []
+    cut_obs: list[Any] = []
+    recorded = 0
+    while active.any():
+        encoded = encode(obs)
+        actions = act(encoded)
+        obs, rewards, terminated, truncated, infos = envs.step(to_env(actions))
+        rows.append((encoded, actions, rewards, terminated, truncated, active.copy()))
+        recorded += int(active.sum())
+        for copy in np.flatnonzero(truncated & ~terminated & active):
+            cut_at.append((len(rows) - 1, int(copy)))
+            cut_obs.append(infos["final_obs"][copy])
+        if recorded >= min_steps:
+            active &= ~(terminated | truncated)
+    columns = [np.stack(column) for column in zip(*rows, strict=True)]
+    _check_finite(columns[0], columns[2], columns[5], first_step, name)
+    last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, columns[0].shape[-1]), dtype=np.float32)
+    return Episodes(*columns, np.array(cut_at, dtype=np.int64).reshape(-1, 2), last)
+
+
+def _check_finite(obs: np.ndarray, rewards: np.ndarray, kept: np.ndarray, first_step: int, name: str) -> None:
+    bad_rewards, bad_obs = ~np.isfinite(rewards), ~np.isfinite(obs).all(-1)
+    bad = (bad_rewards | bad_obs) & kept
+    if not bad.any():
+        return
+    step, copy = (int(index) for index in np.argwhere(bad)[0])
+    copies = rewards.shape[1]
+    if bad_rewards[step, copy]:
+        what = f"the reward is {rewards[step, copy]}"
+    else:
+        what = f"the observation is {obs[step, copy]}"
+    when = first_step + step * copies
+    raise NonFiniteError(
+        f"Training stopped at environment step {when}: {what} in copy {copy} of {copies} of {name}, "
+        f"{step} steps after its reset. The environment has to return finite numbers.",
+        when,
+        None,
+        None,
+    )
