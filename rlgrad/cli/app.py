@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ def run(job: Job, arguments: Sequence[str], program: str) -> int:
     conf = conf_dir()
     try:
         arguments = _into_the_run_that_is_resumed(arguments)
-        _register_schemas(job)
+        _register(job)
         show_whole_errors = os.environ.get("HYDRA_FULL_ERROR") == "1"
         # Hydra prints its own message and leaves unless this is set; then errors reach the handlers below.
         os.environ["HYDRA_FULL_ERROR"] = "1"
@@ -168,7 +169,8 @@ def _train(job: Job, config: DictConfig) -> int:
             _remove_untouched(directory)
         return fail(str(error), EXIT_USAGE)
     except OSError as error:
-        return fail(error.strerror or str(error), EXIT_USAGE)
+        where = f": {error.filename}" if error.filename else ""
+        return fail(f"{error.strerror or error}{where}.", EXIT_USAGE)
 
 
 def _remove_untouched(directory: Path) -> None:
@@ -179,15 +181,27 @@ def _remove_untouched(directory: Path) -> None:
             directory.rmdir()
 
 
-def _register_schemas(job: Job) -> None:
+def _register(job: Job) -> None:
     """Give Hydra the settings dataclasses as schemas; a configuration file adds values, never names."""
     from hydra.core.config_store import ConfigStore
+    from omegaconf import OmegaConf
 
     store = ConfigStore.instance()
-    store.store(name=f"{job.name}_schema", node=schema_of(job.settings))
-    for group, schema in job.groups.items():
+    schema = OmegaConf.structured(schema_of(job.settings))
+    for key, kind in field_types(job.settings).items():
+        # A mapping takes any names, like an environment's own options.
+        if typing.get_origin(kind) is dict:
+            OmegaConf.set_struct(OmegaConf.select(schema, key), False)
+    store.store(name=f"{job.name}_schema", node=schema)
+    for group, option_schema in job.groups.items():
         for name in {_option_name(path) for path in (conf_dir() / group).glob("*.yaml")}:
-            store.store(name=f"{name}_schema", group=group, node=schema(name))
+            store.store(name=f"{name}_schema", group=group, node=option_schema(name))
+    # For the help text: Hydra's own list of groups would show other jobs' groups, and the schemas as options.
+    OmegaConf.register_new_resolver("options", _options, replace=True)
+
+
+def _options(group: str) -> str:
+    return ", ".join(sorted(path.stem for path in (conf_dir() / group).glob("*.yaml")))
 
 
 def _option_name(path: Path) -> str:

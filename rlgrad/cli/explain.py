@@ -28,15 +28,14 @@ def explain(error: Exception, keys: Mapping[str, Any], overrides: Sequence[str],
     if isinstance(error, OverrideParseException):
         if "=" not in error.override:
             return f"'{error.override}' is not of the form name=value."
-        return (
-            f"'{error.override}' cannot be read: {str(error).splitlines()[-1]}. Quote it: 'name=\"value\"'."
-        )
+        detail = "; ".join(str(error).splitlines()[1:2])
+        return f"'{error.override}' cannot be read ({detail}). Quote special characters."
     if isinstance(error, MissingConfigException):
         return _explain_missing_config(error, conf)
     match = re.search(r"Ambiguous value for argument '([^']+)'", str(error))
     if match:
         key, _, value = match.group(1).partition("=")
-        return f"{match.group(1)} is ambiguous: write {key}=[{value}] for a list, or add --multirun to run each value."
+        return f"{key}={value} is ambiguous: write {key}=[{value}] for a list, or add --multirun."
     match = re.search(r"Could not override '([^']+)'", str(error))
     if match and isinstance(error, ConfigCompositionException):
         return unknown_setting(match.group(1), keys, conf)

@@ -46,6 +46,9 @@ def train(job: GANJob, directory: Path) -> int:
             trainer = GANTrainer(job.gan, data, seed=job.seed, device=job.device, optimizer=job.optimizer)
         else:
             trainer = GANTrainer.load(checkpoint_path(job.resume), device=job.device)
+    if job.resume is None:
+        # So a run that fails in its first seconds leaves a checkpoint too.
+        trainer.save(checkpoint)
     purge_step = None if job.resume is None else trainer.iteration + 1
     print(
         f"GAN on the {job.data['name']} of Gaussians, seed {job.seed}, on {job.device}: {directory}",

@@ -57,10 +57,12 @@ def train(job: ReinforceJob, directory: Path) -> int:
             )
         else:
             agent = Reinforce.load(checkpoint_path(job.resume), device=job.device)
-    resumed_at = agent.num_timesteps if job.resume is not None else None
     print(f"REINFORCE in {job.env.id}, seed {job.seed}, on {job.device}: {directory}", flush=True)
 
-    purge_step = None if resumed_at is None else resumed_at + 1
+    if job.resume is None:
+        # So a run that fails in its first seconds leaves a checkpoint too.
+        agent.save(checkpoint)
+    purge_step = None if job.resume is None else agent.num_timesteps + 1
     began = time.perf_counter()
     with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
         with Interrupt() as interrupt:

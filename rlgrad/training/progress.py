@@ -120,7 +120,7 @@ class Progress:
         self._live.refresh()
 
     def _print_plain(self) -> None:
-        percent = 100 * self._completed / self.total if self.total else 100.0
+        percent = min(100 * self._completed / self.total, 100.0) if self.total else 100.0
         counts = f"{self._completed:,}/{self.total:,} {self.unit}"
         print(f"{percent:3.0f}%  {counts}  {self._describe()}", file=self._file, flush=True)
 
