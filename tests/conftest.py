@@ -3,8 +3,8 @@ import os
 
 import pytest
 
-# Two test processes share the cores, where NumPy's own threads would get in each other's way. NumPy reads this
-# when it is first imported, which happens after this file.
+# Two test processes share the cores, where NumPy's own threads would get in each other's way.
+# NumPy reads this when it is first imported, which happens after this file.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
