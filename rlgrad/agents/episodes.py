@@ -48,8 +48,7 @@ class Episodes:
         return self._totals(np.ones_like(self.rewards))
 
     def _totals(self, values: np.ndarray) -> np.ndarray:
-        # With a discount of 1 and nothing beyond a time limit, reward-to-go at the first step is the whole
-        # sum.
+        # With a discount of 1 and nothing beyond a time limit, the first step's reward-to-go is the whole sum.
         totals = reward_to_go(values, self.terminated, self.truncated, np.zeros_like(values), 1.0)
         first = np.ones(values.shape, dtype=bool)
         first[1:] = (self.terminated | self.truncated)[:-1]
@@ -68,8 +67,8 @@ def play_episodes(
 ) -> Episodes:
     """Plays whole episodes from fresh resets until `min_steps` steps are recorded.
 
-    An episode is recorded if it started before `min_steps` was reached, and then to its end. Whether it is is
-    known before its first step, so long and short episodes are equally likely to be in.
+    An episode that starts before `min_steps` is reached is recorded to its end. That is decided before its first
+    step, so long and short episodes are equally likely to be in.
 
     Args:
         envs: vector environment in SAME_STEP autoreset mode, as `rlgrad.envs.make` builds it.
@@ -102,10 +101,13 @@ def play_episodes(
             cut_obs.append(infos["final_obs"][copy])
         if recorded >= min_steps:
             active &= ~(terminated | truncated)
-    columns = [np.stack(column) for column in zip(*rows, strict=True)]
-    _check_finite(columns[0], columns[2], columns[5], first_step, name)
-    last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, columns[0].shape[-1]), dtype=np.float32)
-    return Episodes(*columns, np.array(cut_at, dtype=np.int64).reshape(-1, 2), last)
+    observed, actions, rewards, terminated, truncated, kept = (
+        np.stack(column) for column in zip(*rows, strict=True)
+    )
+    _check_finite(observed, rewards, kept, first_step, name)
+    last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, observed.shape[-1]), dtype=np.float32)
+    cuts = np.array(cut_at, dtype=np.int64).reshape(-1, 2)
+    return Episodes(observed, actions, rewards, terminated, truncated, kept, cuts, last)
 
 
 def _check_finite(obs: np.ndarray, rewards: np.ndarray, kept: np.ndarray, first_step: int, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv as GymnasiumCartPoleVectorEnv
@@ -28,7 +28,7 @@ class CartPoleVectorEnv(GymnasiumCartPoleVectorEnv):
         _final_obs: (num_envs,) bool, which entries of `final_obs` are set.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
+    metadata = {  # noqa: RUF012 - declared by the parent
         **GymnasiumCartPoleVectorEnv.metadata,
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
@@ -55,6 +55,7 @@ class CartPoleVectorEnv(GymnasiumCartPoleVectorEnv):
             for index in np.flatnonzero(done):
                 final_obs[index] = obs[index].copy()
             infos = {**infos, "final_obs": final_obs, "_final_obs": done}
+            assert self.state is not None
             self.state[:, done] = self.np_random.uniform(self.low, self.high, size=(4, int(done.sum())))
             self.steps[done] = 0
             obs[done] = self.state[:, done].T

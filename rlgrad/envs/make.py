@@ -103,13 +103,12 @@ def _resolve(env_id: str) -> str:
             ) from error
     if name in gym.registry:
         return name
-    versions = [spec for spec in gym.registry.values() if spec.version is not None]
-    newest = max(
-        (s for s in versions if s.id == f"{name}-v{s.version}"), key=lambda s: s.version, default=None
-    )
-    if newest is None:
+    versions = {
+        spec.version or 0: spec.id for spec in gym.registry.values() if spec.id == f"{name}-v{spec.version}"
+    }
+    if not versions:
         raise ValueError(f"There is no environment {env_id!r}.{_nearest_ids(name)}")
-    return newest.id
+    return versions[max(versions)]
 
 
 def _nearest_ids(env_id: str) -> str:

@@ -161,9 +161,12 @@ def test_a_batch_holds_every_step_of_the_episodes_it_started():
         ("CartPole-v1", {}),
         ("Pendulum-v1", {"normalize_observations": True, "batch_steps": 400}),
         ("Acrobot-v1", {"baseline": False}),
+        ("LunarLander-v3", {}),
     ],
 )
 def test_a_resumed_run_is_the_run_that_was_not_stopped(env, options, tmp_path):
+    if env == "LunarLander-v3":
+        pytest.importorskip("Box2D")
     config = ReinforceConfig(**{**SMALL, **options})
     first = Reinforce(env, config, seed=3, num_envs=2)
     first.learn(1)
