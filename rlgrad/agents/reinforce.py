@@ -52,7 +52,7 @@ class ReinforceConfig:
         log_std: initial logarithm of the policy's standard deviation, for continuous actions.
         solved_return: stop once the mean return is reliably above this; None for the environment's own reward
             threshold, infinity for never.
-        solved_episodes: deterministic episodes that must confirm it.
+        solved_episodes: deterministic episodes that must confirm it, 2 or more.
     """
 
     learning_rate: float = 1e-2
@@ -76,15 +76,12 @@ class ReinforceConfig:
         for name in ("learning_rate", "baseline_learning_rate", "max_grad_norm"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}.")
-        for name in ("batch_steps", "baseline_epochs", "baseline_batch_size", "solved_episodes"):
-            if not getattr(self, name) >= 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        least = {"batch_steps": 1, "baseline_epochs": 1, "baseline_batch_size": 1, "solved_episodes": 2}
+        for name, minimum in least.items():
+            if not getattr(self, name) >= minimum:
+                raise ValueError(f"{name} must be at least {minimum}, got {getattr(self, name)}.")
         if not 0.0 <= self.gamma <= 1.0:
             raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma}.")
-        if self.baseline and self.gamma == 1.0:
-            raise ValueError(
-                "gamma must be below 1 with a baseline: values of endless episodes would be infinite."
-            )
 
 
 @dataclass

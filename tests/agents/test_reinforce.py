@@ -340,7 +340,6 @@ def test_predict_takes_one_observation_or_a_batch_and_refuses_others():
     [
         ({"learning_rate": 0.0}, "learning_rate must be positive, got 0.0"),
         ({"gamma": 1.5}, "gamma must lie between 0 and 1, got 1.5"),
-        ({"gamma": 1.0}, "below 1 with a baseline"),
         ({"batch_steps": 0}, "batch_steps must be at least 1"),
     ],
 )
