@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from rlgrad import cli
-from rlgrad.cli.settings import conf_dir
+from rlgrad.cli.settings import conf_dir, describe_type, schema_of, settings_from
 from rlgrad.training import load_checkpoint, read_metrics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -269,9 +271,8 @@ def test_a_nan_stops_training_and_keeps_the_last_good_checkpoint(command, monkey
 
 
 def test_a_nan_loss_names_the_step_and_the_parameter(command):
-    code, _, err = command(
-        "reinforce", *TINY, "agent.learning_rate=1e38", "agent.max_grad_norm=1e9", "optimizer=sgd"
-    )
+    wild = ["agent.learning_rate=1e38", "agent.max_grad_norm=1e9", "agent.activation=relu", "optimizer=sgd"]
+    code, _, err = command("reinforce", *TINY, *wild)
     assert code == 1, err
     assert re.search(r"step \d+: .*parameter '[\w.]+'.*last good checkpoint is", err), err
 
@@ -371,3 +372,59 @@ def test_every_configuration_file_composes(command):
         assert command("gan", "--cfg", "job", f"gan={path.stem}")[0] == 0
     for path in sorted((conf / "data").glob("*.yaml")):
         assert command("gan", "--cfg", "job", f"data={path.stem}")[0] == 0
+
+
+@dataclass(frozen=True)
+class Inner:
+    sizes: tuple[int, ...] = (1, 2)
+
+
+@dataclass(frozen=True)
+class Outer:
+    rate: float = 0.5
+    mode: Literal["fast", "exact"] = "fast"
+    limit: float | None = None
+    inner: Inner = field(default_factory=Inner)
+
+    def __post_init__(self):
+        if self.rate <= 0:
+            raise ValueError("rate must be positive")
+
+
+def test_any_settings_dataclass_serves_as_a_schema_and_comes_back_as_itself():
+    from omegaconf import OmegaConf
+
+    config = OmegaConf.structured(schema_of(Outer))
+    config.inner.sizes = [3]
+    config.rate = 2
+    settings = settings_from(Outer, OmegaConf.to_container(config))
+    assert settings == Outer(rate=2.0, inner=Inner(sizes=(3,)))
+    assert isinstance(settings.rate, float)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"mode": "exat"}, r"mode is one of fast, exact, not 'exat'. Did you mean 'exact'\?"),
+        ({"rat": 1.0}, r"no setting 'rat'. Did you mean 'rate'\?"),
+        ({"inner": {"size": [1]}}, r"no setting 'inner\.size'. Did you mean 'sizes'\?"),
+        ({"rate": -1.0}, "rate must be positive"),
+    ],
+)
+def test_a_value_that_the_schema_lets_through_is_still_checked(values, words):
+    with pytest.raises(ValueError, match=words):
+        settings_from(Outer, values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (int, "a whole number (int)"),
+        (float | None, "a number (float) or null"),
+        (tuple[int, ...], "a list [..., ...], each item a whole number (int)"),
+        (Literal["fast", "exact"], "one of fast, exact"),
+        (dict[str, int], "a mapping: {name: value}"),
+    ],
+)
+def test_types_are_described_in_words(kind, words):
+    assert describe_type(kind) == words

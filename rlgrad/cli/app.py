@@ -144,26 +144,14 @@ def _train(job: Job, config: DictConfig) -> int:
         values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
         assert isinstance(values, dict)
         with mistakes_of_the_user():
-            settings = settings_from(job.settings, values)  # type: ignore[arg-type]
+            settings: Any = settings_from(job.settings, values)  # type: ignore[arg-type]
         directory = prepare_run_directory(directory)
         (directory / CONFIG_NAME).write_text(OmegaConf.to_yaml(config, resolve=True))
         return job.train(settings, directory)
     except NonFiniteError as error:
-        checkpoint = directory / CHECKPOINT_NAME
-        kept = (
-            f"The last good checkpoint is {checkpoint}"
-            if checkpoint.exists()
-            else "No checkpoint had been saved yet"
-        )
-        return fail(f"{error} {kept}.", EXIT_TRAINING_FAILED)
+        return fail(f"{error} {_last_checkpoint(directory)}", EXIT_TRAINING_FAILED)
     except KeyboardInterrupt:
-        checkpoint = directory / CHECKPOINT_NAME
-        kept = (
-            f"the last checkpoint is {checkpoint}"
-            if checkpoint.exists()
-            else "no checkpoint had been saved yet"
-        )
-        return fail(f"Interrupted; {kept}.", EXIT_INTERRUPTED)
+        return fail(f"Interrupted. {_last_checkpoint(directory)}", EXIT_INTERRUPTED)
     except (UsageError, CheckpointError) as error:
         if config.resume is None:
             _remove_untouched(directory)
@@ -171,6 +159,13 @@ def _train(job: Job, config: DictConfig) -> int:
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
         return fail(f"{error.strerror or error}{where}.", EXIT_USAGE)
+
+
+def _last_checkpoint(directory: Path) -> str:
+    checkpoint = directory / CHECKPOINT_NAME
+    return (
+        f"The last good checkpoint is {checkpoint}." if checkpoint.exists() else "There is no checkpoint yet."
+    )
 
 
 def _remove_untouched(directory: Path) -> None:
