@@ -37,7 +37,7 @@ class GANConfig:
     hidden_sizes: tuple[int, ...] = (64, 64, 64)
     learning_rate: float = 1e-3
     learning_rate_decay: Literal["linear", "none"] = "linear"
-    r1_gamma: float = 0.02
+    r1_gamma: float = 0.0
     log_every: int = 50
     evaluate_every: int = 1000
 
