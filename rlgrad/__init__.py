@@ -1,0 +1,52 @@
+"""rlgrad: automatic differentiation with PyTorch's semantics over NumPy and CuPy, and what is trained on it.
+
+``import rlgrad as torch`` carries ordinary PyTorch programs. Agents and adversarial trainers live in ``rlgrad.agents`` and
+``rlgrad.gan`` and are imported on their own.
+"""
+
+from rlgrad import autograd, backend, cuda, nn, optim
+from rlgrad.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from rlgrad.autograd.ops.creation import *  # noqa: F403
+from rlgrad.autograd.ops.creation import TYPED as _TYPED
+from rlgrad.autograd.ops.fused import *  # noqa: F403
+from rlgrad.autograd.ops.indexing import *  # noqa: F403
+from rlgrad.autograd.ops.linalg import *  # noqa: F403
+from rlgrad.autograd.ops.pointwise import *  # noqa: F403
+from rlgrad.autograd.ops.reductions import *  # noqa: F403
+from rlgrad.autograd.ops.shape import *  # noqa: F403
+from rlgrad.autograd.printing import set_printoptions
+from rlgrad.autograd.tensor import Size, Tensor
+from rlgrad.backend import random
+from rlgrad.backend.devices import device
+from rlgrad.backend.dtypes import (
+    ALIASES as _ALIASES,
+)
+from rlgrad.backend.dtypes import (
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    result_type,
+    set_default_dtype,
+)
+from rlgrad.backend.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
+
+__version__ = "0.1.0"
+
+globals().update({**_ALIASES, **dtype.by_name, **_TYPED})

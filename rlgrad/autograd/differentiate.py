@@ -1,0 +1,162 @@
+"""``backward`` and ``grad``: where a walk through the graph starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.graph import LeafNode, Node, walk
+from rlgrad.autograd.modes import modes
+from rlgrad.autograd.registry import edge_of
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def _sequence(value: Any) -> list[Any]:
+    return [value] if isinstance(value, Tensor) or value is None else list(value)
+
+
+def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -> tuple[Node, Any]:
+    """The node to start from and the gradient to start with."""
+    edge = edge_of(tensor)
+    if edge is None:
+        raise RuntimeError(
+            f"element {index} of tensors does not require grad and does not have a grad_fn: it is a {tensor.dtype!r} tensor "
+            f"of shape {list(tensor.shape)} that no recorded operation on a tensor with requires_grad=True led to"
+        )
+    array = tensor._array
+    if gradient is None:
+        if array.size != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs, but this one has shape {list(array.shape)}; "
+                "pass gradient= with that shape, or reduce it first, for example with .sum()"
+            )
+        seed = np.ones(array.shape, array.dtype) if isinstance(array, np.ndarray) else module_of(array).ones_like(array)
+        return edge, wrap(seed) if recorded else seed
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+    if gradient._array.shape != array.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{index}] has a shape of {list(gradient.shape)} and output[{index}] has a shape "
+            f"of {list(array.shape)}."
+        )
+    if gradient._array.dtype != array.dtype:
+        gradient = gradient.to(tensor.dtype)
+    return edge, gradient if recorded else gradient._array
+
+
+def _run(recorded: bool, *args: Any, **kwargs: Any) -> dict[Node, Any]:
+    if not recorded:
+        return walk(*args, recorded=False, **kwargs)
+    outer, modes.grad = modes.grad, True
+    try:
+        return walk(*args, recorded=True, **kwargs)
+    finally:
+        modes.grad = outer
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Tensors | None = None,
+) -> None:
+    """Differentiate ``tensors`` and add to the ``.grad`` of the leaves.
+
+    Args:
+        tensors: one tensor or several, each requiring grad.
+        grad_tensors: for each its gradient, or ``None`` for one with a single element.
+        retain_graph: keep saved values for another backward; ``create_graph`` unless given.
+        create_graph: record the backward pass.
+        inputs: only these tensors receive gradients.
+
+    Raises:
+        RuntimeError: when a tensor does not require grad, a gradient is missing or of the wrong shape, saved values were
+            freed or modified in place.
+    """
+    outputs = _sequence(tensors)
+    given = _sequence(grad_tensors if grad_tensors is not None else grad_variables)
+    gradients = given if given != [None] else [None] * len(outputs)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    targets = None
+    if inputs is not None:
+        chosen = _sequence(inputs)
+        if not chosen:
+            raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+        targets = []
+        for index, tensor in enumerate(chosen):
+            edge = edge_of(tensor)
+            if edge is None:
+                raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{index}]")
+            if not isinstance(edge, LeafNode):
+                tensor.retain_grad()
+            targets.append(edge)
+    roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(outputs, gradients, strict=True))]
+    keep = create_graph if retain_graph is None else retain_graph
+    _run(create_graph, roots, keep, targets=targets)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor, ...]:
+    """Return the sum of the gradients of ``outputs`` with respect to each of ``inputs``, leaving ``.grad`` alone.
+
+    Args:
+        outputs, grad_outputs, retain_graph, create_graph: as for :func:`backward`.
+        inputs: the tensors to differentiate with respect to.
+        allow_unused: give ``None`` for an input that the outputs do not depend on, instead of raising.
+        materialize_grads: give zeros instead of ``None``.
+
+    Example:
+        >>> import rlgrad
+        >>> x = rlgrad.tensor(3.0, requires_grad=True)
+        >>> (slope,) = rlgrad.autograd.grad(x**3, x, create_graph=True)
+        >>> rlgrad.autograd.grad(slope, x)
+        (tensor(18.),)
+    """
+    if is_grads_batched:
+        raise RuntimeError("is_grads_batched is not supported; call grad() once per row of grad_outputs")
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
+    allow_unused = materialize_grads if allow_unused is None else allow_unused
+    wanted, results = _sequence(inputs), _sequence(outputs)
+    given = _sequence(grad_outputs)
+    gradients = given if given != [None] else [None] * len(results)
+    if len(gradients) != len(results):
+        raise RuntimeError(f"got {len(results)} outputs and {len(gradients)} grad_outputs")
+    targets: list[Node] = []
+    for index, tensor in enumerate(wanted):
+        edge = edge_of(tensor)
+        if edge is None:
+            raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{index}]")
+        targets.append(edge)
+    roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(results, gradients, strict=True))]
+    keep = create_graph if retain_graph is None else retain_graph
+    found = _run(create_graph, roots, keep, targets=targets, accumulate=False)
+    answers: list[Any] = []
+    for index, (tensor, target) in enumerate(zip(wanted, targets, strict=True)):
+        value = found.get(target)
+        if value is None and not allow_unused:
+            raise RuntimeError(
+                f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{index}], of shape "
+                f"{list(tensor.shape)}. Set allow_unused=True if this is the desired behavior."
+            )
+        if value is None and materialize_grads:
+            value = module_of(tensor._array).zeros_like(tensor._array)
+        answers.append(value if value is None or isinstance(value, Tensor) else wrap(value))
+    return tuple(answers)

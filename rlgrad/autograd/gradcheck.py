@@ -1,0 +1,132 @@
+"""Derivatives checked against finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.differentiate import grad
+from rlgrad.autograd.modes import no_grad
+from rlgrad.autograd.ops.creation import rand_like
+from rlgrad.autograd.tensor import Tensor, wrap
+
+
+class GradcheckError(RuntimeError):
+    """The derivative that an operation reports is not its derivative."""
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    items = value if isinstance(value, (tuple, list)) else (value,)
+    return [x for x in items if isinstance(x, Tensor)]
+
+
+def _differentiable(value: Any) -> list[Tensor]:
+    return [x for x in _tensors(value) if x.is_floating_point()]
+
+
+def _numerical(function: Callable[..., Any], inputs: Sequence[Any], index: int, eps: float) -> list[np.ndarray]:
+    """For each output its Jacobian ``(input elements, output elements)`` by central differences."""
+    base = inputs[index]
+    columns: list[list[np.ndarray]] = []
+    for k in range(base.numel()):
+        sides = []
+        for step in (eps, -eps):
+            moved = base.detach().numpy(force=True).copy()
+            moved.reshape(-1)[k] += step
+            replaced = wrap(moved).to(base.device).requires_grad_()
+            arguments = [replaced if i == index else x for i, x in enumerate(inputs)]
+            sides.append([y.detach().numpy(force=True).reshape(-1).copy() for y in _differentiable(function(*arguments))])
+        columns.append([(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)])
+    return [np.stack(c) for c in zip(*columns, strict=True)]
+
+
+def _analytical(function: Callable[..., Any], inputs: Sequence[Any], index: int, seed_scale: float = 1.0) -> list[np.ndarray]:
+    base = inputs[index]
+    jacobians = []
+    for output in _differentiable(function(*inputs)):
+        rows = np.zeros((base.numel(), output.numel()))
+        for k in range(output.numel()):
+            if not output.requires_grad:
+                continue
+            seed = np.zeros(output.shape, output._array.dtype)
+            seed.reshape(-1)[k] = 1
+            (found,) = grad(
+                output, base, wrap(seed).to(output.device), retain_graph=True, allow_unused=True, materialize_grads=True
+            )
+            rows[:, k] = found.numpy(force=True).reshape(-1)
+        jacobians.append(rows)
+    return jacobians
+
+
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    fast_mode: bool = False,
+    **_: Any,
+) -> bool:
+    """Compare the derivatives of ``func`` with central differences.
+
+    Args:
+        func: takes tensors, returns one or several.
+        inputs: its arguments; those that require grad should be float64.
+        eps: step of the differences.
+        atol, rtol: how far the two may be apart.
+        raise_exception: raise :class:`GradcheckError` instead of returning ``False``.
+        fast_mode: compare the derivative along one random direction instead of every entry.
+    """
+    given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    checked = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    if not checked:
+        raise ValueError("gradcheck expects at least one input tensor to require gradient, but none of them have it.")
+    for i in checked:
+        if given[i]._array.dtype == np.float32:
+            import warnings
+
+            warnings.warn(f"Input #{i} is float32; finite differences need float64 to be meaningful", stacklevel=2)
+    for i in checked:
+        numerical = _numerical(func, given, i, eps)
+        analytical = _analytical(func, given, i)
+        if fast_mode:
+            rng = np.random.default_rng(0)
+            pairs = []
+            for a, n in zip(analytical, numerical, strict=True):
+                u, v = rng.standard_normal(a.shape[0]), rng.standard_normal(a.shape[1])
+                pairs.append((np.asarray(u @ a @ v), np.asarray(u @ n @ v)))
+        else:
+            pairs = list(zip(analytical, numerical, strict=True))
+        for j, (a, n) in enumerate(pairs):
+            if not np.allclose(a, n, rtol, atol):
+                if not raise_exception:
+                    return False
+                raise GradcheckError(
+                    f"Jacobian mismatch for output {j} with respect to input {i},\nnumerical:\n{n}\nanalytical:\n{a}"
+                )
+    return True
+
+
+def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, **options: Any) -> bool:
+    """Compare the second derivatives of ``func`` with differences of its first ones; options as for :func:`gradcheck`."""
+    given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    if grad_outputs is None:
+        with no_grad():
+            outputs = _differentiable(func(*given))
+        seeds = [(rand_like(y) * 2 - 1).requires_grad_() for y in outputs]
+    else:
+        seeds = _tensors(grad_outputs)
+    count = len(given)
+    wanted = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+
+    def first_derivatives(*arguments: Any) -> tuple[Tensor, ...]:
+        values, directions = arguments[:count], arguments[count:]
+        chosen = [values[i] for i in wanted]
+        outputs = [y for y in _differentiable(func(*values)) if y.requires_grad]
+        return grad(outputs, chosen, directions[: len(outputs)], create_graph=True, allow_unused=True, materialize_grads=True)
+
+    return gradcheck(first_derivatives, [*given, *seeds], **options)

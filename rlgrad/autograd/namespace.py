@@ -1,0 +1,81 @@
+"""What derivatives compute with: every registered op by name, on raw arrays or recorded on tensors."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.registry import REGISTRY, apply, apply_list
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import cupy
+
+
+class _Raw:
+    """Ops on raw arrays of one library, found on first use: ``ns.exp(array)``."""
+
+    recorded = False
+
+    def __init__(self, xp: Any) -> None:
+        self.xp = xp
+
+    def __getattr__(self, name: str) -> Any:
+        op = REGISTRY[name]
+        function = getattr(self.xp, op.ufunc) if op.ufunc else functools.partial(op.forward, self.xp)
+        setattr(self, name, function)
+        return function
+
+    def array(self, value: Any) -> Any:
+        """The raw array behind a saved value."""
+        return value
+
+
+class _Recorded:
+    """The same ops on tensors, recorded, so that a derivative can be differentiated again."""
+
+    recorded = True
+
+    def __getattr__(self, name: str) -> Any:
+        op = REGISTRY[name]
+        count = len(op.inputs)
+
+        def call(*operands: Any) -> Any:
+            if op.variadic:
+                return apply_list(op, [x if isinstance(x, Tensor) else wrap(x) for x in operands[0]], operands[1:])
+            tensors = [x if x is None or isinstance(x, Tensor) else wrap(_array(x, operands)) for x in operands[:count]]
+            return apply(op, tensors, operands[count:])
+
+        setattr(self, name, call)
+        return call
+
+    def array(self, value: Any) -> Any:
+        return value._array if isinstance(value, Tensor) else value
+
+
+def _array(value: Any, operands: tuple[Any, ...]) -> Any:
+    """A Python number among the operands, as an array of the tensors' dtype."""
+    if hasattr(value, "dtype"):
+        return value
+    like = next(x for x in operands if isinstance(x, Tensor))
+    return np.asarray(value, like._array.dtype)
+
+
+_numpy = _Raw(np)
+_recorded = _Recorded()
+
+
+@functools.cache
+def _cupy() -> _Raw:
+    return _Raw(cupy())
+
+
+def recorded_namespace() -> _Recorded:
+    return _recorded
+
+
+def namespace_of(array: Any) -> _Raw:
+    """The namespace for a raw array, or for the gradients of a node with several outputs."""
+    if isinstance(array, dict):
+        array = next(iter(array.values()))
+    return _numpy if isinstance(array, (np.ndarray, np.generic)) else _cupy()

@@ -1,0 +1,369 @@
+"""What neural networks are made of, as single ops: the linear layer, softmax, activations and losses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import assign, check_inplace, method, one_dim, unary, public
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
+
+# Linear
+
+
+def _linear_forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
+    out = x.dot(weight.T) if x.ndim == 2 else xp.matmul(x, weight.T)
+    if bias is not None:
+        out += bias
+    return out
+
+
+_linear = Op(
+    "linear",
+    _linear_forward,
+    (
+        lambda ns, g, weight: ns.mm(g, weight) if g.ndim == 2 else ns.bmm(g, weight) if g.ndim > 2 else ns.mv(ns.t(weight), g),
+        lambda ns, g, x: ns.mm(ns.t(g), x) if g.ndim == 2 else ns.mm(ns.t(_matrix(ns, g)), _matrix(ns, x)),
+        lambda ns, g: ns.sum(g, tuple(range(g.ndim - 1)), False) if g.ndim > 1 else g,
+    ),
+    node="AddmmBackward0",
+)
+
+
+def _matrix(ns: Any, x: Any) -> Any:
+    count = 1
+    for n in x.shape[:-1]:
+        count *= n
+    return ns.reshape(x, (count, x.shape[-1]))
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``.
+
+    Args:
+        input: ``(..., in_features)``.
+        weight: ``(out_features, in_features)``.
+        bias: ``(out_features,)``.
+    """
+    x, w = input._array, weight._array
+    if w.ndim != 2 or x.ndim == 0 or x.shape[-1] != w.shape[1]:
+        shape = x.shape if x.ndim else (0,)
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({math.prod(shape[:-1])}x{shape[-1]} and "
+            f"{w.shape[-1] if w.ndim > 1 else w.shape}x{w.shape[0]}): linear got an input of shape {list(shape)} for a "
+            f"weight of shape {list(w.shape)}, whose last extents must agree"
+        )
+    if x.dtype is not w.dtype:
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {input.dtype!r} and {weight.dtype!r}; convert the input with "
+            f".to({weight.dtype!r})"
+        )
+    return apply(_linear, (input, weight, bias))
+
+
+# Softmax
+
+
+def _softmax_forward(xp: Any, a: Any, dim: int) -> Any:
+    if a.ndim == 0:
+        return xp.ones_like(a)
+    e = a - a.max(axis=dim, keepdims=True) if a.size else a.copy()
+    xp.exp(e, e)
+    e /= e.sum(axis=dim, keepdims=True)
+    return e
+
+
+def _log_softmax_forward(xp: Any, a: Any, dim: int) -> Any:
+    if a.ndim == 0:
+        return xp.zeros_like(a)
+    z = a - a.max(axis=dim, keepdims=True) if a.size else a.copy()
+    z -= xp.log(xp.exp(z).sum(axis=dim, keepdims=True))
+    return z
+
+
+def _dims(a_shape: tuple[int, ...], dim: int) -> Any:
+    return (dim,) if a_shape else None
+
+
+_softmax = Op(
+    "softmax",
+    _softmax_forward,
+    (lambda ns, g, out, a_shape, dim: out * (g - ns.sum(g * out, _dims(a_shape, dim), True)),),
+)
+_log_softmax = Op(
+    "log_softmax",
+    _log_softmax_forward,
+    (lambda ns, g, out, a_shape, dim: g - ns.exp(out) * ns.sum(g, _dims(a_shape, dim), True),),
+)
+
+
+@method
+def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+    """Exponentials along ``dim``, normalised to sum to one."""
+    return apply(_softmax, (_floating(input, dtype, "softmax"),), (_last(input, dim),))
+
+
+@method
+def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+    """Logarithm of :func:`softmax`, without its loss of precision."""
+    return apply(_log_softmax, (_floating(input, dtype, "log_softmax"),), (_last(input, dim),))
+
+
+def _last(input: Tensor, dim: int | None) -> int:
+    if dim is None:  # PyTorch's implicit choice
+        dim = 0 if input._array.ndim in (0, 1, 3) else 1
+    return one_dim(dim, input._array.ndim)
+
+
+def _floating(input: Tensor, dtype: Any, name: str) -> Tensor:
+    if dtype is not None:
+        return input.to(dtype)
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(f'"{name}_kernel_impl" not implemented for {input.dtype!r}; convert it with .float()')
+    return input
+
+
+# Activations with parameters
+
+_softplus = Op(
+    "softplus",
+    lambda xp, a, beta, threshold: _softplus_forward(xp, a, beta, threshold),
+    (lambda ns, g, a, beta, threshold: g * ns.where(ns.above(a, threshold / beta), 1, ns.sigmoid(a * beta)),),
+)
+Op("above", lambda xp, a, limit: a > limit, inputs=1)
+
+
+def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
+    scaled = a * beta
+    smooth = (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta
+    return xp.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
+
+
+_leaky_relu = Op(
+    "leaky_relu",
+    lambda xp, a, slope: xp.where(a > 0, a, a * slope),
+    (lambda ns, g, a, slope: ns.where(ns.positive(a), g, g * slope),),
+)
+_elu = Op(
+    "elu",
+    lambda xp, a, alpha: xp.where(a > 0, a, alpha * xp.expm1(xp.minimum(a, 0))),
+    (lambda ns, g, a, alpha: ns.where(ns.positive(a), g, g * (ns.exp(ns.where(ns.positive(a), 0, a)) * alpha)),),
+)
+
+silu = unary(
+    "silu",
+    lambda xp, a: a * (0.5 * xp.tanh(0.5 * a) + 0.5),
+    lambda ns, g, a: g * (ns.sigmoid(a) * (a * (1 - ns.sigmoid(a)) + 1)),
+    methods=False,
+    in_place=False,
+)
+logsigmoid = unary(
+    "logsigmoid",
+    lambda xp, a: xp.minimum(a, 0) - xp.log1p(xp.exp(-abs(a))),
+    lambda ns, g, a: g * ns.sigmoid(-a),
+    node="LogSigmoidBackward0",
+    methods=False,
+    in_place=False,
+)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``, linear where ``beta * input`` exceeds ``threshold``."""
+    return apply(_softplus, (_floating(input, None, "softplus"),), (beta, threshold))
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``negative_slope * input`` elsewhere."""
+    return _maybe_inplace(input, apply(_leaky_relu, (input,), (negative_slope,)), inplace)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
+    return _maybe_inplace(input, apply(_elu, (input,), (alpha,)), inplace)
+
+
+def _maybe_inplace(input: Tensor, result: Tensor, wanted: bool) -> Tensor:
+    if not wanted:
+        return result
+    check_inplace(input)
+    return assign(input, result)
+
+
+# Losses: reduced to a scalar inside the op, since that is how they are used
+
+
+def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def _weight(g: Any, shape: tuple[int, ...], reduction: str) -> Any:
+    return g * (1.0 / max(math.prod(shape), 1)) if reduction == "mean" else g
+
+
+def check_reduction(reduction: str) -> str:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
+    return reduction
+
+
+_mse_loss = Op(
+    "mse_loss",
+    lambda xp, a, b, reduction: _mse_forward(xp, a - b, reduction),
+    (
+        lambda ns, g, a, b, a_shape, reduction: _weight(g * 2.0, a_shape, reduction) * (a - b),
+        lambda ns, g, a, b, a_shape, reduction: _weight(g * 2.0, a_shape, reduction) * (b - a),
+    ),
+)
+
+
+def _mse_forward(xp: Any, difference: Any, reduction: str) -> Any:
+    if reduction == "none":
+        return difference * difference
+    flat = difference.reshape(-1)
+    total = flat.dot(flat)
+    return total / difference.dtype.type(flat.size) if reduction == "mean" else total
+
+
+def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """Mean of the squared differences."""
+    check_reduction(reduction)
+    if input._array.shape != target._array.shape:
+        import warnings
+
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead "
+            "to incorrect results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=2,
+        )
+        shape = np.broadcast_shapes(input._array.shape, target._array.shape)
+        input, target = input.expand(shape), target.expand(shape)
+    if input._array.dtype is not target._array.dtype:
+        common = dtypes.result_type(input, target)
+        input, target = input.to(common), target.to(common)
+    return apply(_mse_loss, (input, target), (reduction,))
+
+
+def _nll_forward(xp: Any, a: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
+    rows = xp.arange(a.shape[0])
+    kept = target != ignore_index
+    safe = xp.where(kept, target, 0)
+    scale = kept.astype(a.dtype) if weight is None else weight[safe] * kept
+    losses = -a[rows, safe] * scale
+    if reduction == "none":
+        return losses
+    return losses.sum() / scale.sum() if reduction == "mean" else losses.sum()
+
+
+def _nll_vjp(
+    ns: Any, g: Any, target: Any, weight: Any, a_shape: Any, reduction: str, ignore_index: int
+) -> Any:
+    return ns.nll_gradient(g, target, weight, a_shape, reduction, ignore_index)
+
+
+def _nll_gradient(
+    xp: Any, g: Any, target: Any, weight: Any, shape: tuple[int, ...], reduction: str, ignore_index: int
+) -> Any:
+    kept = target != ignore_index
+    safe = xp.where(kept, target, 0)
+    scale = kept.astype(g.dtype) if weight is None else weight[safe] * kept
+    if reduction == "mean":
+        scale = scale / scale.sum()
+    out = xp.zeros(shape, g.dtype)
+    out[xp.arange(shape[0]), safe] = -scale * g
+    return out
+
+
+def _nll_gradient_vjp(
+    ns: Any, g: Any, target: Any, weight: Any, reduction: str, ignore_index: int
+) -> Any:
+    return ns.nll_loss(g, target, weight, reduction, ignore_index)
+
+
+_nll_loss = Op("nll_loss", _nll_forward, (_nll_vjp, None, None))
+Op("nll_gradient", _nll_gradient, (_nll_gradient_vjp, None, None))
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood of class ``target`` under log-probabilities.
+
+    Args:
+        input: log-probabilities ``(classes,)``, ``(batch, classes)`` or ``(batch, classes, ...)``.
+        target: classes ``()``, ``(batch,)`` or ``(batch, ...)``, int64.
+        weight: factor for each class.
+    """
+    check_reduction(reduction)
+    x, t = input._array, target._array
+    if t.dtype != np.int64:
+        raise RuntimeError(f"nll_loss: expected target of dtype int64, got {target.dtype!r}; convert it with .long()")
+    if x.ndim == 1 and t.ndim == 0:
+        return nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None, reduction).reshape(())
+    if x.ndim < 2 or x.shape[0] != t.shape[0] or x.shape[2:] != t.shape[1:]:
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0] if x.ndim else 0}) to match target batch_size "
+            f"({t.shape[0] if t.ndim else 0}): got input {list(x.shape)} and target {list(t.shape)}"
+        )
+    classes = x.shape[1]
+    if weight is not None and weight._array.shape != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+    bad = (t != ignore_index) & ((t < 0) | (t >= classes))
+    if bad.any():
+        raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds for {classes} classes.")
+    if x.ndim > 2:
+        flat = input.movedim(1, -1).reshape(-1, classes)
+        result = apply(_nll_loss, (flat, target.reshape(-1), weight), (reduction, ignore_index))
+        return result.reshape(t.shape) if reduction == "none" else result
+    return apply(_nll_loss, (input, target, weight), (reduction, ignore_index))
+
+
+_bce_with_logits = Op(
+    "bce_with_logits",
+    lambda xp, a, target, reduction: _reduce(
+        xp, xp.maximum(a, 0) - a * target + xp.log1p(xp.exp(-abs(a))), reduction
+    ),
+    (
+        lambda ns, g, a, target, a_shape, reduction: _weight(g, a_shape, reduction) * (ns.sigmoid(a) - target),
+        lambda ns, g, a, a_shape, reduction: _weight(g, a_shape, reduction) * -a,
+    ),
+    node="BinaryCrossEntropyWithLogitsBackward0",
+)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Cross-entropy of ``target`` (in [0, 1]) with ``sigmoid(input)``, stable for large logits."""
+    check_reduction(reduction)
+    if input._array.shape != target._array.shape:
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if pos_weight is not None:
+        losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * softplus(-input, threshold=math.inf)
+    elif weight is None:
+        return apply(_bce_with_logits, (input, target), (reduction,))
+    else:
+        losses = apply(_bce_with_logits, (input, target), ("none",))
+    if weight is not None:
+        losses = losses * weight
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+__all__ = public(globals())

@@ -1,0 +1,213 @@
+"""Products of vectors and matrices, and norms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import many_dims, method, public
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
+
+_mm = Op(
+    "mm",
+    lambda xp, a, b: a.dot(b),
+    (lambda ns, g, b: ns.mm(g, ns.t(b)), lambda ns, g, a: ns.mm(ns.t(a), g)),
+)
+_mv = Op(
+    "mv",
+    lambda xp, a, b: a.dot(b),
+    (lambda ns, g, b: ns.outer(g, b), lambda ns, g, a: ns.mv(ns.t(a), g)),
+)
+_dot = Op("dot", lambda xp, a, b: a.dot(b), (lambda ns, g, b: g * b, lambda ns, g, a: g * a))
+_outer = Op(
+    "outer",
+    lambda xp, a, b: xp.outer(a, b),
+    (lambda ns, g, b: ns.mv(g, b), lambda ns, g, a: ns.mv(ns.t(g), a)),
+)
+
+
+def _sum_to(ns: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """Sum over broadcast batch dimensions."""
+    lead = g.ndim - len(shape)
+    axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape[:-2]) if n == 1 and g.shape[i + lead] != 1)
+    return ns.reshape(ns.sum(g, axes, True), shape) if axes else g
+
+
+_bmm = Op(
+    "bmm",
+    lambda xp, a, b: xp.matmul(a, b),
+    (
+        lambda ns, g, b, a_shape: _sum_to(ns, ns.bmm(g, ns.transpose(b, b.ndim - 2, b.ndim - 1)), a_shape),
+        lambda ns, g, a, b_shape: _sum_to(ns, ns.bmm(ns.transpose(a, a.ndim - 2, a.ndim - 1), g), b_shape),
+    ),
+)
+
+
+def _matched(name: str, a: Tensor, b: Tensor) -> None:
+    for operand in (a, b):
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"{name}(): expected a Tensor, got {type(operand).__name__}")
+    if a._array.dtype is not b._array.dtype and a._array.dtype != b._array.dtype:
+        raise RuntimeError(
+            f"{name}: expected both operands to have the same dtype, but got: {a.dtype!r} and {b.dtype!r}; convert one with "
+            ".to(dtype)"
+        )
+
+
+@method
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Matrix product of two matrices ``(n, m)`` and ``(m, p)``."""
+    _matched("mm", input, mat2)
+    a, b = input._array.shape, mat2._array.shape
+    if len(a) != 2 or len(b) != 2:
+        raise RuntimeError(f"mm expects two matrices, got tensors of shape {list(a)} and {list(b)}")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+    return apply(_mm, (input, mat2))
+
+
+@method
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """Product of a matrix ``(n, m)`` and a vector ``(m,)``."""
+    _matched("mv", input, vec)
+    a, b = input._array.shape, vec._array.shape
+    if len(a) != 2 or len(b) != 1 or a[1] != b[0]:
+        raise RuntimeError(f"size mismatch, got input {list(a)}, vec {list(b)}")
+    return apply(_mv, (input, vec))
+
+
+@method
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Inner product of two vectors."""
+    _matched("dot", input, tensor)
+    a, b = input._array.shape, tensor._array.shape
+    if len(a) != 1 or len(b) != 1:
+        raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if a != b:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor {list(a)} and src {list(b)} to have the same number of elements"
+        )
+    return apply(_dot, (input, tensor))
+
+
+@method
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Outer product of two vectors."""
+    if input._array.ndim != 1 or vec2._array.ndim != 1:
+        raise RuntimeError(f"outer: Expected 1-D arguments, got {input._array.ndim}-D and {vec2._array.ndim}-D")
+    common = dtypes.result_type(input, vec2)
+    return apply(_outer, (input.to(common), vec2.to(common)))
+
+
+ger = outer
+
+
+@method
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Matrix products of two batches ``(b, n, m)`` and ``(b, m, p)``."""
+    _matched("bmm", input, mat2)
+    a, b = input._array.shape, mat2._array.shape
+    if len(a) != 3 or len(b) != 3:
+        raise RuntimeError(f"batch1 and batch2 must be 3D tensors, got shapes {list(a)} and {list(b)}")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+    return apply(_bmm, (input, mat2))
+
+
+@method
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product with vectors on either side and broadcast batch dimensions, as ``@``."""
+    _matched("matmul", input, other)
+    a, b = input._array.shape, other._array.shape
+    left, right = len(a), len(b)
+    if left == 0 or right == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {left}D and {right}D")
+    if left == 2 and right == 2:
+        return mm(input, other)
+    if left == 1 and right == 1:
+        return dot(input, other)
+    if left == 2 and right == 1:
+        return mv(input, other)
+    if left == 1:
+        return matmul(input.unsqueeze(0), other).squeeze(-2)
+    if right == 1:
+        return matmul(input, other.unsqueeze(1)).squeeze(-1)
+    if a[-1] != b[-2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be compatible: cannot multiply {list(a)} and {list(b)}, "
+            f"whose inner extents are {a[-1]} and {b[-2]}"
+        )
+    try:
+        np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise RuntimeError(f"matmul: batch dimensions of {list(a)} and {list(b)} do not broadcast") from None
+    return apply(_bmm, (input, other))
+
+
+def _matmul(self: Tensor, other: Any) -> Any:
+    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _matmul  # type: ignore[method-assign]
+
+
+@method
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)``."""
+    product = mm(mat1, mat2)
+    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
+
+
+# Norms
+
+
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The ``ord``-norm of all elements, or of each vector along ``dim``.
+
+    Args:
+        ord: a number, ``inf``, ``-inf`` or 0 (which counts the non-zero elements).
+    """
+    if dtype is not None:
+        x = x.to(dtype)
+    if not x.is_floating_point():
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype!r}")
+    dims = many_dims(dim, x._array.ndim)
+    if ord == math.inf:
+        return x.abs().amax(dims, keepdim) if x._array.ndim else x.abs()
+    if ord == -math.inf:
+        return x.abs().amin(dims, keepdim) if x._array.ndim else x.abs()
+    if ord == 0:
+        return (x != 0).to(x.dtype).sum(dims, keepdim)
+    return apply(_norm, (x,), (float(ord), dims, keepdim))
+
+
+def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
+    if p == 2:
+        return xp.sqrt((a * a).sum(axis=dims, keepdims=keepdim))
+    if p == 1:
+        return abs(a).sum(axis=dims, keepdims=keepdim)
+    return (abs(a) ** p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
+
+
+def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any, keepdim: Any) -> Any:
+    from rlgrad.autograd.ops.reductions import _spread
+
+    g, out = _spread(ns, g, a_shape, dims, keepdim), _spread(ns, out, a_shape, dims, keepdim)
+    if p == 1:
+        return g * ns.sign(a)
+    safe = ns.where(out == 0, 1, out)  # the gradient at zero is taken to be zero
+    slope = a / safe if p == 2 else ns.sign(a) * (ns.abs(a) / safe) ** (p - 1)
+    return g * ns.where(out == 0, ns.zeros_like(slope), slope)
+
+
+_norm = Op("vector_norm", _norm_forward, (_norm_vjp,), node="LinalgVectorNormBackward0")
+
+__all__ = public(globals())

@@ -1,0 +1,370 @@
+"""Reductions over one dimension, several or all."""
+
+from __future__ import annotations
+
+import builtins
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import many_dims, method, one_dim, write_out, public
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
+
+Dims = int | tuple[int, ...] | list[int] | None
+
+
+def _spread(ns: Any, g: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:
+    """Give a reduction's gradient the rank of its input again, so that it broadcasts against it."""
+    if not keepdim and dims is not None and shape:
+        g = ns.reshape(g, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+    return g
+
+
+def _sum_vjp(ns: Any, g: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    return ns.expand(_spread(ns, g, a_shape, dims, keepdim), a_shape)
+
+
+def _count(shape: tuple[int, ...], dims: Any) -> int:
+    count = 1
+    for dim in range(len(shape)) if dims is None else dims:
+        count *= shape[dim]
+    return count
+
+
+def _mean_vjp(ns: Any, g: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    count = _count(a_shape, dims)
+    return ns.expand(_spread(ns, g * (1.0 / count) if count else g, a_shape, dims, keepdim), a_shape)
+
+
+def _sum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+    return xp.add.reduce(a, dims, None, None, keepdim) if xp is np else a.sum(axis=dims, keepdims=keepdim)
+
+
+def _mean_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+    count = _count(a.shape, dims)
+    return _sum_forward(xp, a, dims, keepdim) * a.dtype.type(1.0 / count if count else float("nan"))
+
+
+_sum_all = Op("sum_all", _sum_forward, (_sum_vjp,), node="SumBackward0")
+_sum_dims = Op("sum", _sum_forward, (_sum_vjp,), node="SumBackward1")
+_mean_all = Op("mean_all", _mean_forward, (_mean_vjp,), node="MeanBackward0")
+_mean_dims = Op("mean", _mean_forward, (_mean_vjp,), node="MeanBackward1")
+
+
+def _accumulable(input: Tensor, dtype: Any) -> Tensor:
+    """The input in the dtype that a sum is computed in: integers in int64."""
+    if dtype is not None:
+        return input.to(dtype)
+    return input if input._array.dtype.kind == "f" else input.to(dtypes.int64)
+
+
+def _dim_argument(dim: Any, axis: Any, keepdim: bool, keepdims: Any) -> tuple[Any, bool]:
+    return (axis if axis is not None else dim), (keepdim if keepdims is None else keepdims)
+
+
+@method
+def sum(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Dims = None,
+    keepdims: bool | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Sum over ``dim``, or over everything."""
+    dim, keepdim = _dim_argument(dim, axis, keepdim, keepdims)
+    input = _accumulable(input, dtype)
+    if dim is None:
+        result = apply(_sum_all, (input,), (None, keepdim))
+    else:
+        result = apply(_sum_dims, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    return result if out is None else write_out(out, result)
+
+
+def _floating(name: str, input: Tensor, dtype: Any) -> Tensor:
+    if dtype is not None:
+        input = input.to(dtype)
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+            f"Got: {input.dtype!r}; convert it first, for example with .float()"
+        )
+    return input
+
+
+@method
+def mean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    axis: Dims = None,
+    keepdims: bool | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Mean over ``dim``, or over everything."""
+    dim, keepdim = _dim_argument(dim, axis, keepdim, keepdims)
+    input = _floating("mean", input, dtype)
+    if dim is None:
+        result = apply(_mean_all, (input,), (None, keepdim))
+    else:
+        result = apply(_mean_dims, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    return result if out is None else write_out(out, result)
+
+
+# Spread
+
+
+def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
+    center = a - a.mean(axis=dims, keepdims=True)
+    freedom = builtins.max(_count(a.shape, dims) - correction, 0)
+    total = _sum_forward(xp, center * center, dims, keepdim)
+    return total / a.dtype.type(freedom)
+
+
+def _var_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
+    freedom = builtins.max(_count(a_shape, dims) - correction, 0)
+    scale = 2.0 / freedom if freedom else float("nan")
+    return _spread(ns, g, a_shape, dims, keepdim) * ((a - ns.mean(a, dims, True)) * scale)
+
+
+_var = Op("var", _var_forward, (_var_vjp,))
+
+
+def _std_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
+    slope = ns.where(out == 0, 0, g / (out * 2))
+    return _var_vjp(ns, slope, a, a_shape, dims, correction, keepdim)
+
+
+_std = Op(
+    "std",
+    lambda xp, a, dims, correction, keepdim: xp.sqrt(_var_forward(xp, a, dims, correction, keepdim)),
+    (_std_vjp,),
+)
+
+
+def _spread_arguments(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, Any]:
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None else int(unbiased)
+    return dim, correction
+
+
+@method
+def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """Variance, divided by ``n - correction`` (1 unless told)."""
+    dim, correction = _spread_arguments(dim, unbiased, correction)
+    input = _floating("var", input, None)
+    return apply(_var, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
+
+
+@method
+def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+    """Standard deviation, the root of :func:`var`."""
+    dim, correction = _spread_arguments(dim, unbiased, correction)
+    input = _floating("std", input, None)
+    return apply(_std, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
+
+
+# Extremes
+
+
+def _extreme_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    hits = ns.mask(a == _spread(ns, out, a_shape, dims, keepdim), a)
+    return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
+
+
+_amax = Op("amax", lambda xp, a, dims, keepdim: a.max(axis=dims, keepdims=keepdim), (_extreme_vjp,))
+_amin = Op("amin", lambda xp, a, dims, keepdim: a.min(axis=dims, keepdims=keepdim), (_extreme_vjp,))
+_max_all = Op("max_all", lambda xp, a, dims, keepdim: a.max(), (_extreme_vjp,), node="MaxBackward1")
+_min_all = Op("min_all", lambda xp, a, dims, keepdim: a.min(), (_extreme_vjp,), node="MinBackward1")
+
+
+def _not_empty(name: str, input: Tensor, dims: Any) -> None:
+    if _count(input._array.shape, dims) == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to have non-zero size, but the tensor has shape {list(input.shape)}"
+        )
+
+
+@method
+def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Largest element over ``dim``; ties share the gradient."""
+    dims = many_dims(dim, input._array.ndim)
+    _not_empty("amax", input, dims)
+    return apply(_amax, (input,), (dims, keepdim))
+
+
+@method
+def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Smallest element over ``dim``; ties share the gradient."""
+    dims = many_dims(dim, input._array.ndim)
+    _not_empty("amin", input, dims)
+    return apply(_amin, (input,), (dims, keepdim))
+
+
+def _with_index(xp: Any, a: Any, index: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    if a.ndim == 0:
+        return a.copy(), xp.zeros((), np.int64)
+    index = xp.expand_dims(index, dim)
+    values = xp.take_along_axis(a, index, dim)
+    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+
+def _at_index(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int, keepdim: bool) -> Any:
+    """Gradient of a selection: put it where the elements were taken from."""
+    g, index = grads[0], ns.array(out1)
+    if not a_shape:
+        return g
+    if not keepdim:
+        g, index = ns.reshape(g, _kept(a_shape, dim)), index.reshape(_kept(a_shape, dim))
+    return ns.scatter_add_into(g, index, a_shape, dim)
+
+
+def _kept(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    return (*shape[:dim], 1, *shape[dim + 1 :])
+
+
+_max_dim = Op(
+    "max_dim",
+    lambda xp, a, dim, keepdim: _with_index(xp, a, a.argmax(axis=dim) if a.ndim else 0, dim, keepdim),
+    (_at_index,),
+    node="MaxBackward0",
+    multiple=True,
+)
+_min_dim = Op(
+    "min_dim",
+    lambda xp, a, dim, keepdim: _with_index(xp, a, a.argmin(axis=dim) if a.ndim else 0, dim, keepdim),
+    (_at_index,),
+    node="MinBackward0",
+    multiple=True,
+)
+
+max_result = namedtuple("max", ["values", "indices"])
+min_result = namedtuple("min", ["values", "indices"])
+
+
+@method
+def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Largest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise maximum."""
+    return _extreme("max", input, dim, keepdim, _max_all, _max_dim, max_result)
+
+
+@method
+def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+    """Smallest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise minimum."""
+    return _extreme("min", input, dim, keepdim, _min_all, _min_dim, min_result)
+
+
+def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along: Op, result: Any) -> Any:
+    if isinstance(dim, Tensor):
+        return getattr(input, name + "imum")(dim)
+    if dim is None:
+        _not_empty(name, input, None)
+        return apply(whole, (input,), (None, False))
+    dim = one_dim(dim, input._array.ndim)
+    _not_empty(name, input, (dim,) if input._array.ndim else None)
+    return result(*apply(along, (input,), (dim, keepdim)))
+
+
+def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    array = input._array
+    if array.size == 0:
+        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim")
+    if dim is None:
+        return wrap(getattr(array.reshape(-1), name)())
+    dim = one_dim(dim, array.ndim)
+    if array.ndim == 0:
+        return wrap(np.zeros((), np.int64))
+    index = getattr(array, name)(axis=dim)
+    return wrap(index.reshape(_kept(array.shape, dim)) if keepdim else index)
+
+
+@method
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the largest element."""
+    return _arg("argmax", input, dim, keepdim)
+
+
+@method
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+    """Index of the smallest element."""
+    return _arg("argmin", input, dim, keepdim)
+
+
+# Truth
+
+
+@method
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether every element is non-zero."""
+    return wrap(np.all(input._array, axis=many_dims(dim, input._array.ndim), keepdims=keepdim))
+
+
+@method
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """Whether some element is non-zero."""
+    return wrap(np.any(input._array, axis=many_dims(dim, input._array.ndim), keepdims=keepdim))
+
+
+# Along a dimension
+
+
+def _reversed_cumsum(ns: Any, g: Any, dim: int) -> Any:
+    return ns.flip(ns.cumsum(ns.flip(g, (dim,)), dim), (dim,))
+
+
+_cumsum = Op(
+    "cumsum",
+    lambda xp, a, dim: xp.cumsum(a, axis=dim, dtype=a.dtype) if a.ndim else a.copy(),
+    (lambda ns, g, a_shape, dim: _reversed_cumsum(ns, g, dim) if a_shape else g,),
+)
+
+
+@method
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Running sum along ``dim``."""
+    input = _accumulable(input, dtype)
+    return apply(_cumsum, (input,), (one_dim(dim, input._array.ndim),))
+
+
+def _logsumexp_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+    top = a.max(axis=dims, keepdims=True)
+    top = xp.where(xp.isfinite(top), top, 0).astype(a.dtype)
+    total = xp.log(xp.exp(a - top).sum(axis=dims, keepdims=keepdim))
+    return total + (top if keepdim else top.reshape(total.shape))
+
+
+def _logsumexp_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    weights = ns.exp(a - _spread(ns, out, a_shape, dims, keepdim))
+    return _spread(ns, g, a_shape, dims, keepdim) * weights
+
+
+_logsumexp = Op("logsumexp", _logsumexp_forward, (_logsumexp_vjp,))
+
+
+@method
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """Logarithm of the sum of exponentials over ``dim``, without overflow."""
+    if input._array.dtype.kind != "f":
+        input = input.to(dtypes.get_default_dtype())
+    return apply(_logsumexp, (input,), (many_dims(dim, input._array.ndim), keepdim))
+
+
+@method
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """The ``p``-norm of all elements, or of each vector along ``dim`` (see ``linalg.vector_norm``)."""
+    from rlgrad.autograd.ops.linalg import vector_norm
+
+    if p is None or p == "fro":
+        p = 2
+    return vector_norm(input, p, dim, keepdim, dtype=dtype)
+
+__all__ = public(globals())

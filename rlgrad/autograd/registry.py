@@ -1,0 +1,305 @@
+"""The op registry: one entry per operation, from which tensor methods, functions and generic tests come.
+
+An entry holds the forward on raw arrays, ``forward(xp, *arrays, *attributes)``, and the derivatives. A derivative is
+written once against a namespace: ``vjp(ns, g, ...)`` uses operators and ``ns.<op>`` only, and names in its parameters what it
+needs: an input, an attribute, ``out``, or ``<input>_shape``. Just these are saved, and only when a gradient that needs them
+is wanted. A plain backward calls it with raw arrays; ``create_graph=True`` calls it with tensors, so that it is
+recorded and every order of derivative follows from the one formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.graph import VIEW, Node, OutputOf, next_sequence
+from rlgrad.autograd.modes import modes
+from rlgrad.autograd.tensor import Tensor, ViewInfo, wrap
+from rlgrad.backend.devices import cupy, device_of
+
+_ndarray = np.ndarray
+_new = object.__new__
+Vjp = Callable[..., Any]
+
+REGISTRY: dict[str, Op] = {}
+"""Every operation by name."""
+
+
+def _parameters(function: Callable[..., Any], skip: int) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[skip : code.co_argcount]
+
+
+def _picker(indices: Sequence[int]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """A fast function that takes these positions out of a tuple, as a tuple."""
+    if not indices:
+        return itemgetter(slice(0, 0))
+    first, last = indices[0], indices[-1]
+    if list(indices) == list(range(first, last + 1)):
+        return itemgetter(slice(first, last + 1))
+    return itemgetter(*indices)
+
+
+class Plan:
+    """What one op saves and computes for one set of inputs that need a gradient.
+
+    Attributes:
+        pick: takes the saved values out of ``(*inputs, *attributes, *outputs)``.
+        tensors: for each saved array its index among the inputs, or the number of inputs plus that of the output.
+        shapes: inputs whose shapes are saved, after everything else.
+        calls: ``(input, vjp, pick)``: which derivative to call with which of the saved values (``None``: with all).
+        joint: one function for all inputs, in place of ``calls``.
+        outputs_of: gives the edge of a saved output where there are several.
+    """
+
+    __slots__ = ("calls", "joint", "outputs_of", "pick", "shapes", "tensors")
+
+    def __init__(self, op: Op, needs: Sequence[int], numbers: Iterable[int] = ()) -> None:
+        inputs, attributes = op.inputs, op.attributes
+        functions: list[tuple[int, Vjp]] = []
+        self.joint = op.joint
+        if op.joint is not None:
+            wanted = list(_parameters(op.joint, 3))
+        else:
+            functions = [(i, op.vjps[i]) for i in needs if op.vjps[i] is not None]  # type: ignore[misc]
+            wanted = []
+            for _, vjp in functions:
+                wanted += [name for name in _parameters(vjp, 2) if name not in wanted]
+        arrays = [inputs.index(n) for n in wanted if n in inputs and inputs.index(n) not in numbers]
+        outputs = [op.output_index(n) for n in wanted if op.output_index(n) is not None]
+        plain = [inputs.index(n) for n in wanted if n in inputs and inputs.index(n) in numbers]
+        plain += [len(inputs) + attributes.index(n) for n in wanted if n in attributes]
+        shapes = [n for n in wanted if n.endswith("_shape") and n[:-6] in inputs]
+        self.tensors = tuple(arrays + [len(inputs) + k for k in outputs])
+        self.shapes = tuple(inputs.index(n[:-6]) for n in shapes)
+        base = len(inputs) + len(attributes)
+        self.pick = _picker(arrays + [base + k for k in outputs] + plain)
+        values = (*inputs, *attributes)
+        order = [values[i] for i in arrays] + [n for k in outputs for n in wanted if op.output_index(n) == k]
+        order += [values[i] for i in plain] + shapes
+        unknown = [n for n in wanted if n not in order]
+        if unknown:
+            raise TypeError(f"a derivative of {op.name} asks for {unknown}, which it has not: {values}, out, *_shape")
+        self.calls: tuple[tuple[int, Vjp, Any], ...] = tuple(
+            (i, vjp, None if list(names) == order else _picker([order.index(n) for n in names]))
+            for i, vjp in functions
+            for names in [_parameters(vjp, 2)]
+        )
+        if self.joint is not None and wanted != order:
+            joint, reorder = self.joint, _picker([order.index(n) for n in wanted])
+            self.joint = lambda ns, g, wants, *saved: joint(ns, g, wants, *reorder(saved))
+        self.outputs_of = op.edge_of_output if op.multiple else None
+
+
+class Op:
+    """One entry of the registry.
+
+    Args:
+        name: its name, also under which derivatives reach it as ``ns.<name>``.
+        forward: ``forward(xp, *arrays, *attributes)`` on raw arrays; a string names a NumPy ufunc.
+        vjps: for each input its derivative, or ``None`` where there is none; or one joint function
+            ``vjp(ns, g, wants, ...)`` that returns a gradient for each input.
+        node: PyTorch's name of the recorded node, such as ``"AddBackward0"``.
+        inputs: how many leading parameters of ``forward`` are arrays.
+        view: the output shares the input's memory.
+        multiple: ``forward`` returns several arrays; derivatives get the gradients as a mapping from output to gradient.
+        variadic: ``forward(xp, arrays, *attributes)`` takes any number of arrays as one list and saves none of them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        forward: Callable[..., Any] | str,
+        vjps: Sequence[Vjp | None] | Vjp | None = None,
+        *,
+        node: str = "",
+        inputs: int | None = None,
+        view: bool = False,
+        multiple: bool = False,
+        variadic: bool = False,
+    ) -> None:
+        self.name = name
+        self.ufunc = forward if isinstance(forward, str) else None
+        if isinstance(forward, str):
+            self.forward: Callable[..., Any] = lambda xp, *arrays: getattr(xp, forward)(*arrays)
+            names: tuple[str, ...] = ("a", "b")[: getattr(np, forward).nin]
+        else:
+            self.forward = forward
+            names = _parameters(forward, 1)
+        self.joint = vjps if callable(vjps) else None
+        self.vjps: tuple[Vjp | None, ...] = () if vjps is None or callable(vjps) else tuple(vjps)
+        if variadic:
+            self.inputs, self.attributes = (), names[1:]
+        else:
+            count = inputs if inputs is not None else max(len(self.vjps), 1)
+            self.inputs, self.attributes = names[:count], names[count:]
+        self.view, self.multiple, self.variadic = view, multiple, variadic
+        self.differentiable = vjps is not None
+        base = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        self.node: type[Node] = type(base, (Node,), {"__slots__": (), "__module__": Node.__module__})
+        self.plans: dict[Any, Plan] = {}
+        REGISTRY[name] = self
+
+    def output_index(self, name: str) -> int | None:
+        if name == "out":
+            return 0
+        if self.multiple and name.startswith("out") and name[3:].isdecimal():
+            return int(name[3:])
+        return None
+
+    def plan(self, needs: tuple[int, ...], numbers: tuple[int, ...] = ()) -> Plan:
+        """The plan for these inputs needing a gradient and these being Python numbers, made once."""
+        found = self.plans.get((needs, numbers))
+        if found is None:
+            found = self.plans[needs, numbers] = Plan(self, needs, numbers)
+        return found
+
+    @staticmethod
+    def edge_of_output(node: Node, index: int, array: Any) -> Node:
+        return OutputOf(node, index, array.shape, array.dtype)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}({', '.join((*self.inputs, *self.attributes))})>"
+
+
+def array_module(op: Op, arrays: Iterable[Any]) -> Any:
+    """CuPy, after checking that every array is on one GPU; asked only when some array is not NumPy's."""
+    devices = {str(device_of(array)) for array in arrays if hasattr(array, "shape")}
+    if len(devices) > 1:
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but {op.name} got tensors on {' and '.join(sorted(devices))}; "
+            "move them with .to(device)"
+        )
+    return np if devices <= {"cpu"} else cupy()
+
+
+def edge_of(tensor: Tensor) -> Node | None:
+    """Where a tensor's gradient goes: its node, or ``None`` when it requires none."""
+    edge = tensor._edge
+    return tensor._view.edge(tensor) if edge is VIEW else edge  # type: ignore[union-attr]
+
+
+def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] = ()) -> Any:
+    """Run one op on tensors, and record it when a gradient is wanted."""
+    xp = np
+    arrays = []
+    edges = []
+    recording = False
+    for tensor in tensors:
+        if tensor is None:
+            arrays.append(None)
+            edges.append(None)
+            continue
+        array = tensor._array
+        arrays.append(array)
+        if array.__class__ is not _ndarray:
+            xp = None  # type: ignore[assignment]
+        edge = tensor._edge
+        if edge is not None:
+            if edge is VIEW:
+                edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
+            if edge is not None:
+                recording = True
+        edges.append(edge)
+    if xp is None:
+        xp = array_module(op, arrays)
+    out = op.forward(xp, *arrays, *attributes)
+    if recording and modes.grad and op.differentiable:
+        return _record(op, tensors, arrays, tuple(edges), attributes, out)
+    if op.multiple:
+        return tuple([_view_of(op, tensors[0], attributes, None, o) if op.view else wrap(o) for o in out])
+    return _view_of(op, tensors[0], attributes, None, out) if op.view else wrap(out)
+
+
+def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = ()) -> Tensor:
+    """Run a variadic op on a list of tensors, and record it when a gradient is wanted."""
+    arrays = [tensor._array for tensor in tensors]
+    xp = np if all(array.__class__ is _ndarray for array in arrays) else array_module(op, arrays)
+    out = op.forward(xp, arrays, *attributes)
+    if modes.grad:
+        edges = tuple([edge_of(tensor) for tensor in tensors])
+        if any(edge is not None for edge in edges):
+            return _record(op, (), [], edges, attributes, out)
+    return wrap(out)
+
+
+def _record(
+    op: Op, tensors: Sequence[Tensor | None], arrays: list[Any], edges: tuple[Any, ...], attributes: Any, out: Any
+) -> Any:
+    plan = op.plan(() if op.joint is not None else tuple([i for i, edge in enumerate(edges) if edge is not None]))
+    node = _new(op.node)
+    node.plan = plan
+    node.edges = edges
+    node.seq = next_sequence()
+    node.hooks = None
+    if op.multiple:
+        results, cells = [], []
+        for index, o in enumerate(out):
+            if o.dtype.kind == "f":
+                edge = OutputOf(node, index, o.shape, o.dtype)
+                result = _view_of(op, tensors[0], attributes, edge, o, index) if op.view else wrap(o)
+                if not op.view:
+                    result._edge = edge
+            else:
+                result = wrap(o)
+            results.append(result)
+            cells.append(result._cell)
+        node.shape, node.dtype = results[0]._array.shape, results[0]._array.dtype
+        values = (*arrays, *attributes, *out)
+        returned: Any = tuple(results)
+    else:
+        if out.__class__ is not _ndarray and isinstance(out, np.generic):
+            out = np.asarray(out)
+        node.shape, node.dtype = out.shape, out.dtype
+        if op.view:
+            returned = _view_of(op, tensors[0], attributes, node, out)
+        else:
+            returned = wrap(out)
+            returned._edge = node
+        cells = [returned._cell]
+        values = (*arrays, *attributes, out)
+    saved = plan.pick(values)
+    if plan.shapes:
+        saved += tuple([arrays[i].shape for i in plan.shapes])
+    count = len(arrays)
+    node.saved = saved
+    node.cells = kept = tuple(
+        [
+            (tensors[i]._cell if tensors[i] is not None else [0]) if i < count else cells[i - count]  # type: ignore[union-attr]
+            for i in plan.tensors
+        ]
+    )
+    node.versions = tuple([cell[0] for cell in kept])
+    if modes.traced:
+        trace(node)
+    return returned
+
+
+def _view_of(op: Op, base: Tensor | None, attributes: Any, edge: Any, out: Any, index: int | None = None) -> Tensor:
+    """Wrap an array that shares ``base``'s memory, remembering how to take the same view again."""
+    assert base is not None
+    result = wrap(out)
+    if op.name == "reshape" and not np.may_share_memory(out, base._array):  # a reshape that had to copy
+        result._edge = edge
+        return result
+    result._cell = cell = base._cell
+    link = (op, attributes, index)
+    outer = base._view
+    if outer is None:
+        result._view = ViewInfo(base, (link,), edge, cell[0], modes.grad)
+    else:
+        result._view = ViewInfo(outer.base, (*outer.chain, link), edge, cell[0], modes.grad and outer.tracked)
+    result._edge = VIEW
+    return result
+
+
+def trace(node: Node) -> None:
+    """Slow path of recording: anomaly mode's stack, and hooks that pack saved tensors."""
+    if modes.anomaly:
+        import traceback
+
+        stack = [frame for frame in traceback.extract_stack() if "/rlgrad/autograd/" not in frame.filename]
+        node.metadata["traceback"] = "".join(traceback.format_list(stack))

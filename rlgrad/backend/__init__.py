@@ -1,0 +1,1 @@
+"""Arrays, dtypes, devices and random generators: what the tape computes with."""

@@ -1,0 +1,207 @@
+"""Layers, activations and losses as functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import assign, check_inplace
+from rlgrad.autograd.ops.fused import (
+    binary_cross_entropy_with_logits,
+    check_reduction,
+    elu,
+    leaky_relu,
+    linear,
+    log_softmax,
+    logsigmoid,
+    mse_loss,
+    nll_loss,
+    softmax,
+    softplus,
+)
+from rlgrad.autograd.ops.fused import silu as _silu
+from rlgrad.autograd.ops.indexing import one_hot
+from rlgrad.autograd.ops.pointwise import sigmoid, tanh, where
+from rlgrad.autograd.tensor import Tensor
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "elu",
+    "huber_loss",
+    "l1_loss",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "logsigmoid",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "relu",
+    "relu_",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "softplus",
+    "tanh",
+]
+
+
+def _maybe_inplace(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
+    if not inplace:
+        return result
+    check_inplace(input)
+    return assign(input, result)
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``."""
+    return input.relu_() if inplace else input.relu()
+
+
+def relu_(input: Tensor) -> Tensor:
+    """``max(input, 0)``, written into ``input``."""
+    return input.relu_()
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``."""
+    return _maybe_inplace(input, _silu(input), inplace)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """``input`` divided by its norm along ``dim``."""
+    return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    check_reduction(reduction)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    if input.shape == target.shape:
+        return input, target
+    import warnings
+
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
+        "incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=3,
+    )
+    shape = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+    return input.expand(shape), target.expand(shape)
+
+
+def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """Absolute difference."""
+    input, target = _broadcast(input, target)
+    return _reduced((input - target).abs(), reduction)
+
+
+def smooth_l1_loss(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    beta: float = 1.0,
+) -> Tensor:
+    """Squared difference over ``2 * beta`` where it is below ``beta``, absolute difference less ``beta / 2`` above."""
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    input, target = _broadcast(input, target)
+    size = (input - target).abs()
+    return _reduced(where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared difference where it is below ``delta``, ``delta * (difference - delta / 2)`` above."""
+    if delta <= 0:
+        raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
+    input, target = _broadcast(input, target)
+    size = (input - target).abs()
+    losses = where(size < delta, size * size * 0.5, (size - 0.5 * delta) * delta)
+    return _reduced(losses if weight is None else losses * weight, reduction)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    ignore_index: int = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Cross-entropy of ``target`` under ``softmax(input)``.
+
+    Args:
+        input: logits ``(classes,)``, ``(batch, classes)`` or ``(batch, classes, ...)``.
+        target: classes (int64, without the class dimension) or probabilities (the shape of ``input``).
+        weight: factor for each class.
+        label_smoothing: share of the target spread evenly over the classes.
+    """
+    check_reduction(reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    dim = 0 if input.ndim == 1 else 1
+    log_p = log_softmax(input, dim)
+    classes = input.shape[dim]
+    if target.is_floating_point():
+        if target.shape != input.shape:
+            raise RuntimeError(f"cross_entropy: probabilities of shape {list(target.shape)} for logits of shape {list(input.shape)}")
+        if label_smoothing:
+            target = target * (1 - label_smoothing) + label_smoothing / classes
+        scaled = log_p if weight is None else log_p * _along(weight, input.ndim, dim)
+        losses = -(scaled * target).sum(dim)
+        batch = math.prod(input.shape) / max(classes, 1) if input.ndim > 1 else 1
+        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / batch
+    plain = nll_loss(log_p, target, weight, ignore_index=ignore_index, reduction=reduction)
+    if not label_smoothing:
+        return plain
+    kept = target != ignore_index
+    spread = -(log_p if weight is None else log_p * _along(weight, input.ndim, dim)).sum(dim)
+    spread = where(kept, spread, 0.0)
+    if reduction == "mean":
+        total = kept.sum() if weight is None else (weight[where(kept, target, 0)] * kept).sum()
+        spread = spread.sum() / total
+    elif reduction == "sum":
+        spread = spread.sum()
+    return plain * (1 - label_smoothing) + spread * (label_smoothing / classes)
+
+
+def _along(weight: Tensor, ndim: int, dim: int) -> Tensor:
+    return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Cross-entropy of probabilities ``input`` with ``target``, logarithms bounded below by -100."""
+    check_reduction(reduction)
+    if input.shape != target.shape:
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
+            "ensure they have the same size."
+        )
+    array = input._array
+    if bool(((array < 0) | (array > 1)).any()):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
+    return _reduced(losses if weight is None else losses * weight, reduction)

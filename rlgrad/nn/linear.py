@@ -1,0 +1,93 @@
+"""Layers that mix features."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from rlgrad.autograd.ops.creation import empty
+from rlgrad.autograd.ops.fused import linear
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.nn import init
+from rlgrad.nn.module import Module
+from rlgrad.nn.parameter import Parameter
+
+
+class Identity(Module):
+    """The input as it is; arguments are accepted and ignored."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """``y = x W^T + b``.
+
+    Args:
+        in_features: extent of the input's last dimension.
+        out_features: extent of the output's.
+        bias: whether to add ``b``.
+
+    Shape:
+        ``(..., in_features)`` to ``(..., out_features)``.
+
+    Example:
+        >>> import rlgrad
+        >>> rlgrad.nn.Linear(3, 2)(rlgrad.ones(5, 3)).shape
+        torch.Size([5, 2])
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = Parameter(empty(out_features, in_features, device=device, dtype=dtype))
+        if bias:
+            self.bias = Parameter(empty(out_features, device=device, dtype=dtype))
+        else:
+            self.register_parameter("bias", None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw weight and bias uniformly within ``1 / sqrt(in_features)``."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        parameters = self._parameters
+        return linear(input, parameters["weight"], parameters["bias"])  # type: ignore[arg-type]
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Flatten(Module):
+    """Merge the dimensions from ``start_dim`` to ``end_dim``."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Split one dimension into several."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,394 @@
+"""What optimizers share: parameter groups, and state kept flat.
+
+The gradients of a group are joined into one buffer, the update is a few array calls for all of them together, and each
+parameter is then changed in place by its slice. State lives in flat buffers too; ``state_dict`` shows it for each
+parameter under PyTorch's keys.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rlgrad.autograd.graph import LeafNode, RemovableHandle
+from rlgrad.autograd.modes import enable_grad
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import device_of, module_of, move, on_device
+from rlgrad.backend.errors import nearest
+
+BLOCK = 16384
+"""Elements updated at a time on the CPU, so that the buffers of an update stay in the cache."""
+
+
+class Flat:
+    """The parameters of one group that share dtype and device, side by side in flat buffers.
+
+    Attributes:
+        params: the parameters, in order.
+        bounds: where each begins in the flat buffers, and where the last ends.
+        steps: how many updates each has had.
+        state: flat state buffers by name.
+        grad, delta, scratch: the joined gradient, the change to subtract, and work space.
+    """
+
+    def __init__(self, params: list[Tensor], names: Iterable[str]) -> None:
+        self.params = params
+        array = params[0]._array
+        self.xp, self.dtype, self.device = module_of(array), array.dtype, device_of(array)
+        self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
+        self.steps = [0] * len(params)
+        with on_device(self.device):
+            self.grad, self.delta, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(3))
+            self.state = {name: self.xp.zeros(self.bounds[-1], self.dtype) for name in names}
+        self.changes = [
+            self.delta[a:b].reshape(p._array.shape)
+            for p, a, b in zip(params, self.bounds, self.bounds[1:], strict=False)
+        ]
+
+    def matches(self) -> bool:
+        """Whether the parameters still are where and what they were."""
+        return all(p._array.dtype == self.dtype and device_of(p._array) == self.device for p in self.params)
+
+    def slices(self, index: int) -> dict[str, Any]:
+        """One parameter's part of every state buffer, in its shape."""
+        a, b = self.bounds[index], self.bounds[index + 1]
+        shape = self.params[index]._array.shape
+        return {name: buffer[a:b].reshape(shape) for name, buffer in self.state.items()}
+
+    def join(self, grads: list[Any], runs: list[tuple[int, int]]) -> None:
+        """Write the gradients into the flat buffer."""
+        if len(runs) == 1 and runs[0] == (0, len(self.params)):
+            self.xp.concatenate(grads, out=self.grad)
+            return
+        position = 0
+        for first, last in runs:
+            for index in range(first, last):
+                self.grad[self.bounds[index] : self.bounds[index + 1]] = grads[position]
+                position += 1
+
+    def values(self, first: int, last: int) -> Any:
+        """A flat copy of the values of some parameters."""
+        return self.xp.concatenate([p._array.ravel() for p in self.params[first:last]])
+
+
+class Optimizer:
+    """Base class of optimizers.
+
+    Args:
+        params: parameters, pairs of name and parameter, or dictionaries that name a group's ``params`` and its options.
+        defaults: options of groups that do not set them.
+    """
+
+    state_names: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        self.defaults = defaults
+        self.param_groups: list[dict[str, Any]] = []
+        self._flats: list[list[Flat] | None] = []
+        self._loaded: dict[int, dict[str, Any]] = {}
+        self._pre_hooks: dict[int, Any] = OrderedDict()
+        self._post_hooks: dict[int, Any] = OrderedDict()
+        self._next_hook = 0
+        if isinstance(params, Tensor):
+            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}")
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(dict(group))
+
+    # Groups
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with options of their own."""
+        params = param_group["params"]
+        params = [params] if isinstance(params, Tensor) else list(params)
+        names = None
+        if params and isinstance(params[0], tuple):
+            names = [name for name, _ in params]
+            params = [p for _, p in params]
+        for parameter in params:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+            if not parameter.is_leaf:
+                raise ValueError("can't optimize a non-leaf Tensor; give the optimizer the leaf it was computed from")
+        known = {id(p) for group in self.param_groups for p in group["params"]}
+        if known & {id(p) for p in params}:
+            raise ValueError("some parameters appear in more than one parameter group")
+        if len({id(p) for p in params}) != len(params):
+            raise ValueError("a parameter appears more than once in a parameter group")
+        group = {**self.defaults, **param_group, "params": params}
+        if names is not None:
+            group["param_names"] = names
+        unknown = set(param_group) - set(self.defaults) - {"params", "param_names", "initial_lr"}
+        for name in sorted(unknown):
+            if not isinstance(param_group[name], (int, float, str, bool, type(None))):
+                raise TypeError(f"unknown option {name!r} of {type(self).__name__}.{nearest(name, self.defaults)}")
+        self.check_options(group)
+        self.param_groups.append(group)
+        self._flats.append(None)
+
+    def check_options(self, group: dict[str, Any]) -> None:
+        """Raise ``ValueError`` for an option out of range."""
+        lr = group["lr"]
+        if isinstance(lr, Tensor):
+            lr = lr.item()
+        if not lr >= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if not group.get("weight_decay", 0) >= 0:
+            raise ValueError(f"Invalid weight_decay value: {group['weight_decay']}")
+        if not group.get("eps", 0) >= 0:
+            raise ValueError(f"Invalid epsilon value: {group['eps']}")
+        for index, beta in enumerate(group.get("betas", ())):
+            if not 0.0 <= beta < 1.0:
+                raise ValueError(f"Invalid beta parameter at index {index}: {beta}")
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters (or overwrite them with zeros)."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                edge = parameter._edge
+                if set_to_none and edge.__class__ is LeafNode:
+                    edge.grad = None
+                elif set_to_none:
+                    parameter.grad = None
+                elif parameter.grad is not None:
+                    parameter.grad.detach_().zero_()
+
+    # Updating
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: recomputes the loss and its gradients, and returns the loss.
+        """
+        for hook in tuple(self._pre_hooks.values()):
+            hook(self, (closure,), {})
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for index, group in enumerate(self.param_groups):
+            for flat in self._flat(index):
+                self._step_flat(group, flat)
+        for hook in tuple(self._post_hooks.values()):
+            hook(self, (closure,), {})
+        return loss
+
+    def _step_flat(self, group: dict[str, Any], flat: Flat) -> None:
+        grads: list[Any] = []
+        present: list[int] = []
+        params = flat.params
+        for index, parameter in enumerate(params):
+            edge = parameter._edge
+            grad = edge.grad if edge.__class__ is LeafNode else parameter.grad
+            if grad is not None:
+                grads.append(grad._array.ravel())
+                present.append(index)
+        if not grads:
+            return
+        steps = flat.steps
+        runs = _runs(present, steps, len(params))
+        flat.join(grads, runs)
+        with on_device(flat.device):
+            for first, last in runs:
+                step = steps[first] + 1
+                steps[first:last] = [step] * (last - first)
+                self._update_run(group, flat, first, last, step)
+
+    def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
+        start, stop = flat.bounds[first], flat.bounds[last]
+        values = flat.values(first, last) if self.needs_values(group) else None
+        if group.get("maximize"):
+            flat.grad[start:stop] *= -1
+        block = BLOCK if flat.xp is np else max(stop - start, 1)
+        state = tuple(flat.state.values())
+        for low in range(start, stop, block):
+            high = min(low + block, stop)
+            part = slice(low, high)
+            self.update(
+                flat.xp,
+                group,
+                step,
+                flat.grad[part],
+                flat.delta[part],
+                flat.scratch[part],
+                None if values is None else values[low - start : high - start],
+                *[buffer[part] for buffer in state],
+            )
+        changes = flat.changes
+        for index in range(first, last):
+            parameter = flat.params[index]
+            array = parameter._array
+            array -= changes[index]
+            parameter._cell[0] += 1
+
+    def needs_values(self, group: dict[str, Any]) -> bool:
+        """Whether :meth:`update` wants the parameters' values."""
+        return bool(group.get("weight_decay"))
+
+    def update(
+        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+    ) -> None:
+        """Write into ``delta`` what is to be subtracted from the parameters, and bring ``state`` up to date.
+
+        Args:
+            xp: NumPy or CuPy.
+            group: the options.
+            step: number of this update, from 1.
+            grad, delta, scratch: flat arrays; ``grad`` and ``scratch`` may be overwritten.
+            values: the parameters, flat, when :meth:`needs_values`.
+            state: flat arrays in the order of ``state_names``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} defines no update")
+
+    def group_state_names(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """The state buffers that a group's options call for."""
+        return self.state_names
+
+    def _flat(self, index: int) -> list[Flat]:
+        flats = self._flats[index]
+        if flats is None or not all(flat.matches() for flat in flats):
+            outer = {} if flats is None else self._per_parameter(flats)
+            group = self.param_groups[index]
+            kinds: dict[Any, list[Tensor]] = {}
+            for parameter in group["params"]:
+                kinds.setdefault((parameter._array.dtype, str(device_of(parameter._array))), []).append(parameter)
+            flats = [Flat(params, self.group_state_names(group)) for params in kinds.values()]
+            self._flats[index] = flats
+            for flat in flats:
+                for position, parameter in enumerate(flat.params):
+                    known = outer.get(id(parameter)) or self._loaded.pop(id(parameter), None)
+                    if known:
+                        self._restore(flat, position, known)
+                    else:
+                        self.initial_state(group, flat, position)
+        return flats
+
+    def initial_state(self, group: dict[str, Any], flat: Flat, position: int) -> None:
+        """Set up state that does not start at zero."""
+
+    @staticmethod
+    def _restore(flat: Flat, position: int, known: dict[str, Any]) -> None:
+        flat.steps[position] = int(float(known.get("step", 0)))
+        for name, target in flat.slices(position).items():
+            if name in known and known[name] is not None:
+                value = known[name]
+                array = value._array if isinstance(value, Tensor) else np.asarray(value)
+                target[...] = move(array, flat.device).reshape(target.shape)
+
+    def _per_parameter(self, flats: list[Flat]) -> dict[int, dict[str, Any]]:
+        return {
+            id(p): {"step": flat.steps[i], **{name: wrap(array) for name, array in flat.slices(i).items()}}
+            for flat in flats
+            for i, p in enumerate(flat.params)
+        }
+
+    @property
+    def state(self) -> dict[Tensor, dict[str, Any]]:
+        """For each parameter that was updated its state by name; the tensors share the optimizer's memory."""
+        result: dict[Tensor, dict[str, Any]] = {}
+        for index, group in enumerate(self.param_groups):
+            flats = self._flats[index]
+            if flats is None and any(id(p) in self._loaded for p in group["params"]):
+                flats = self._flat(index)
+            for flat in flats or ():
+                for i, parameter in enumerate(flat.params):
+                    if flat.steps[i]:
+                        shown = {name: wrap(array) for name, array in flat.slices(i).items()}
+                        result[parameter] = self.shown_state(group, flat.steps[i], shown)
+        return result
+
+    def shown_state(self, group: dict[str, Any], step: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
+        """One parameter's state under PyTorch's keys."""
+        return {"step": wrap(np.asarray(step, np.float32)), **arrays}
+
+    # Saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """Options and state, parameters numbered in order, under PyTorch's keys."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers[id(parameter)] = len(numbers)
+            shown = {key: value for key, value in group.items() if key != "params"}
+            groups.append({**shown, "params": [numbers[id(p)] for p in group["params"]]})
+        return {"state": {numbers[id(p)]: values for p, values in self.state.items()}, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from what :meth:`state_dict` of an optimizer with the same groups gave.
+
+        Raises:
+            ValueError: when the groups or their sizes differ.
+        """
+        saved = state_dict["param_groups"]
+        if len(saved) != len(self.param_groups):
+            raise ValueError(
+                f"loaded state dict has a different number of parameter groups: {len(saved)}, expected {len(self.param_groups)}"
+            )
+        for position, (mine, theirs) in enumerate(zip(self.param_groups, saved, strict=True)):
+            if len(mine["params"]) != len(theirs["params"]):
+                raise ValueError(
+                    "loaded state dict contains a parameter group that doesn't match the size of optimizer's group: group "
+                    f"{position} has {len(theirs['params'])} parameters, expected {len(mine['params'])}"
+                )
+        state = {int(key): value for key, value in state_dict["state"].items()}
+        self._loaded = {}
+        for mine, theirs in zip(self.param_groups, saved, strict=True):
+            mine.update({key: _restored(value) for key, value in theirs.items() if key != "params"})
+            for parameter, number in zip(mine["params"], theirs["params"], strict=True):
+                if number in state:
+                    self._loaded[id(parameter)] = copy.copy(state[number])
+        self._flats = [None] * len(self.param_groups)
+        for index in range(len(self.param_groups)):
+            self._flat(index)
+
+    # Hooks
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` before every step."""
+        return self._add_hook(self._pre_hooks, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call ``hook(optimizer, args, kwargs)`` after every step."""
+        return self._add_hook(self._post_hooks, hook)
+
+    def _add_hook(self, table: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+        self._next_hook += 1
+        table[self._next_hook] = hook
+        return RemovableHandle(table, self._next_hook)
+
+    def __repr__(self) -> str:
+        lines = [f"{type(self).__name__} ("]
+        for index, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {index}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join([*lines, ")"])
+
+
+def _runs(present: list[int], steps: list[int], count: int) -> list[tuple[int, int]]:
+    """Stretches of neighbouring parameters that all have a gradient and had equally many updates."""
+    if len(present) == count and steps.count(steps[0]) == count:
+        return [(0, count)]
+    runs: list[tuple[int, int]] = []
+    for index in present:
+        if runs and runs[-1][1] == index and steps[runs[-1][0]] == steps[index]:
+            runs[-1] = (runs[-1][0], index + 1)
+        else:
+            runs.append((index, index + 1))
+    return runs
+
+
+def _restored(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else copy.copy(value)
+
+
+def rate(group: dict[str, Any]) -> float:
+    """A group's learning rate as a number."""
+    return float(group["lr"])
