@@ -48,7 +48,7 @@ class Episodes:
         return self._totals(np.ones_like(self.rewards))
 
     def _totals(self, values: np.ndarray) -> np.ndarray:
-        # With a discount of 1 and nothing beyond a time limit, the first step's reward-to-go is the whole sum.
+        # With a discount of 1 and nothing beyond a time limit, the first reward-to-go is the whole sum.
         totals = reward_to_go(values, self.terminated, self.truncated, np.zeros_like(values), 1.0)
         first = np.ones(values.shape, dtype=bool)
         first[1:] = (self.terminated | self.truncated)[:-1]
@@ -67,8 +67,8 @@ def play_episodes(
 ) -> Episodes:
     """Plays whole episodes from fresh resets until `min_steps` steps are recorded.
 
-    An episode that starts before `min_steps` is reached is recorded to its end. That is decided before its first
-    step, so long and short episodes are equally likely to be in.
+    An episode that starts before `min_steps` is reached is recorded to its end. That is decided before its
+    first step, so long and short episodes are equally likely to be in.
 
     Args:
         envs: vector environment in SAME_STEP autoreset mode, as `rlgrad.envs.make` builds it.

@@ -216,13 +216,8 @@ class Reinforce(Agent):
         Returns:
             Figures for the logger, under "group/name".
         """
-        config, rows = self.config, len(batch.returns)
-        obs, actions, returns = (
-            self._tensor(self._normalize(batch.obs)),
-            self._tensor(batch.actions),
-            batch.returns,
-        )
-
+        config, returns = self.config, batch.returns
+        obs, actions = self._tensor(self._normalize(batch.obs)), self._tensor(batch.actions)
         values = self.values(batch.obs)
         advantage = returns - values
         if config.normalize_returns:
@@ -236,14 +231,13 @@ class Reinforce(Agent):
         metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
 
         if self.baseline is not None:
-            # The network predicts returns in units of their running std, so one step size fits every reward
-            # scale.
+            # Returns in units of their running std let one step size fit every reward scale.
             self.return_stats.update(returns)
             target = self._tensor((returns - self.return_stats.mean) / self.return_stats.std)
             losses = []
             for _ in range(config.baseline_epochs):
-                order = self.generators["minibatch"].permutation(rows)
-                for start in range(0, rows, config.baseline_batch_size):
+                order = self.generators["minibatch"].permutation(len(returns))
+                for start in range(0, len(returns), config.baseline_batch_size):
                     index = self._tensor(order[start : start + config.baseline_batch_size])
                     error = self.baseline(obs[index]).squeeze(-1) - target[index]
                     baseline_loss = (error * error).mean()
@@ -269,7 +263,8 @@ class Reinforce(Agent):
     ) -> Self:
         """Trains until `num_timesteps` reaches `total_timesteps`, the environment is solved, or an interrupt.
 
-        The last batch may run past `total_timesteps`, because it holds whole episodes.
+        The last batch may run past `total_timesteps`, because it holds whole episodes. A solved agent
+        does not train further.
 
         Args:
             total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the
@@ -283,6 +278,8 @@ class Reinforce(Agent):
             NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written
                 before stays.
         """
+        if total_timesteps < 1:
+            raise ValueError(f"total_timesteps must be at least 1, got {total_timesteps}.")
         began, first, saved = time.perf_counter(), self.num_timesteps, float("-inf")
         with Progress(total_timesteps, unit="steps", enabled=progress, completed=first) as line:
             while self.num_timesteps < total_timesteps and not self.solved:

@@ -355,3 +355,5 @@ def test_mistakes_in_the_constructor_are_named():
         Reinforce("CartPole-v1", ReinforceConfig(activation="than"))
     with pytest.raises(TypeError, match="FlattenObservation"):
         Reinforce(lambda: gym.make("Blackjack-v1"))
+    with pytest.raises(ValueError, match="total_timesteps must be at least 1, got 0"):
+        Reinforce("CartPole-v1", ReinforceConfig(**SMALL)).learn(0)
