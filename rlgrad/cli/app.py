@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rlgrad.cli.explain import explain
 from rlgrad.cli.settings import conf_dir, field_types, schema_of, settings_from
 
@@ -147,7 +149,9 @@ def _train(job: Job, config: DictConfig) -> int:
             settings: Any = settings_from(job.settings, values)  # type: ignore[arg-type]
         directory = prepare_run_directory(directory)
         (directory / CONFIG_NAME).write_text(OmegaConf.to_yaml(config, resolve=True))
-        return job.train(settings, directory)
+        # A value that overflows is reported once, by the check that names it, not by NumPy's warnings before it.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return job.train(settings, directory)
     except NonFiniteError as error:
         return fail(f"{error} {_last_checkpoint(directory)}", EXIT_TRAINING_FAILED)
     except KeyboardInterrupt:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 from rlgrad.cli.settings import signature_schema
 
 
@@ -11,8 +9,7 @@ def optimizer_schema(name: str) -> type:
     """Options of the optimizer that :func:`rlgrad.optim.make` makes of ``name``."""
     from rlgrad import optim
 
-    classes = {key.lower(): value for key, value in vars(optim).items() if inspect.isclass(value)}
-    return signature_schema(classes[name], name, leave_out=("self", "params", "lr"))
+    return signature_schema(optim.BY_NAME[name], name, leave_out=("params", "lr"))
 
 
 def data_schema(name: str) -> type:
