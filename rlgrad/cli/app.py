@@ -39,6 +39,7 @@ _MAY_CHANGE_ON_RESUME = (
     "progress",
     "resume",
     "device",
+    "threads",
     "logger",
 )
 
@@ -149,7 +150,7 @@ def _train(job: Job, config: DictConfig) -> int:
             settings: Any = settings_from(job.settings, values)  # type: ignore[arg-type]
         directory = prepare_run_directory(directory)
         (directory / CONFIG_NAME).write_text(OmegaConf.to_yaml(config, resolve=True))
-        # A value that overflows is reported once, by the check that names it, not by NumPy's warnings before it.
+        # A value that overflows is reported once, by the check that names it, not by NumPy's warnings too.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return job.train(settings, directory)
     except NonFiniteError as error:

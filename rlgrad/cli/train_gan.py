@@ -12,7 +12,7 @@ from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_pa
 from rlgrad.cli.groups import data_schema, optimizer_schema
 from rlgrad.cli.settings import LoggerSettings
 from rlgrad.gan import GANConfig, GANTrainer, make_data
-from rlgrad.training import Interrupt, MetricLogger, spawn_generators
+from rlgrad.training import Interrupt, MetricLogger, set_num_threads, spawn_generators
 
 
 @dataclass
@@ -22,12 +22,14 @@ class GANJob:
     Attributes:
         seed: start of every random stream of the run.
         device: ``"cpu"`` or ``"cuda"``.
+        threads: for matrix products on the CPU; ``None`` takes ``OMP_NUM_THREADS``, or 1.
         progress: show the progress line.
         resume: run folder or checkpoint to continue.
     """
 
     seed: int = 0
     device: str = "cpu"
+    threads: int | None = None
     progress: bool = True
     resume: str | None = None
     data: Any = None
@@ -41,6 +43,7 @@ def train(job: GANJob, directory: Path) -> int:
     checkpoint = directory / CHECKPOINT_NAME
     with mistakes_of_the_user():
         as_device(job.device)
+        set_num_threads(job.threads)
         if job.resume is None:
             data = make_data(**job.data, seed=spawn_generators(job.seed, "data")["data"])
             trainer = GANTrainer(job.gan, data, seed=job.seed, device=job.device, optimizer=job.optimizer)

@@ -12,7 +12,7 @@ from rlgrad.backend.devices import as_device
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
 from rlgrad.cli.groups import optimizer_schema
 from rlgrad.cli.settings import EnvSettings, LoggerSettings
-from rlgrad.training import Interrupt, MetricLogger
+from rlgrad.training import Interrupt, MetricLogger, set_num_threads
 
 
 @dataclass
@@ -22,6 +22,7 @@ class ReinforceJob:
     Attributes:
         seed: start of every random stream of the run.
         device: ``"cpu"`` or ``"cuda"``.
+        threads: for matrix products on the CPU; ``None`` takes ``OMP_NUM_THREADS``, or 1.
         total_timesteps: environment steps at which training stops, solved or not.
         evaluation_episodes: deterministic episodes played at the end.
         progress: show the progress line.
@@ -30,6 +31,7 @@ class ReinforceJob:
 
     seed: int = 0
     device: str = "cpu"
+    threads: int | None = None
     total_timesteps: int = 300_000
     evaluation_episodes: int = 100
     progress: bool = True
@@ -45,6 +47,7 @@ def train(job: ReinforceJob, directory: Path) -> int:
     checkpoint = directory / CHECKPOINT_NAME
     with mistakes_of_the_user():
         as_device(job.device)
+        set_num_threads(job.threads)
         if job.resume is None:
             agent = Reinforce(
                 job.env.id,
