@@ -152,11 +152,12 @@ class Node:
 class LeafNode(Node):
     """Where the gradient of a leaf tensor arrives (PyTorch's AccumulateGrad).
 
-    It owns the leaf's ``.grad`` and refers to the leaf weakly, so that neither keeps the other in a cycle.
+    It owns the leaf's ``.grad`` and refers to the leaf weakly, so that neither keeps the other in a cycle. ``grad`` is a
+    raw array until somebody looks at the leaf's ``.grad``, and a tensor from then on.
     """
 
     __slots__ = ("grad", "leaf")
-    grad: Tensor | None
+    grad: Any
 
     def __init__(self, leaf: Tensor) -> None:
         self.leaf = weakref.ref(leaf)
@@ -175,20 +176,26 @@ class LeafNode(Node):
 
     def accumulate(self, grad: Any, recorded: bool, borrowed: bool) -> None:
         """Add to the leaf's ``.grad``; a ``borrowed`` array is visible elsewhere and so is copied, never kept."""
-        from rlgrad.autograd.tensor import wrap
-
         with _leaf_lock:
             known = self.grad
             if known is None:
-                if recorded:
-                    self.grad = grad
-                else:
-                    self.grad = wrap(_owned(grad) if borrowed else grad)
+                self.grad = _owned(grad) if borrowed and not recorded else grad
             elif recorded:
-                self.grad = known + grad
+                self.grad = self.tensor() + grad
+            elif known.__class__ is _ndarray:
+                known += grad
             else:
-                known._array += grad
-                known._cell[0] += 1
+                tensor = self.tensor()
+                tensor._array += grad
+                tensor._cell[0] += 1
+
+    def tensor(self) -> Tensor | None:
+        """The gradient as a tensor."""
+        from rlgrad.autograd.tensor import Tensor, wrap
+
+        if self.grad is not None and not isinstance(self.grad, Tensor):
+            self.grad = wrap(self.grad)
+        return self.grad
 
 
 LeafNode.__name__ = "AccumulateGrad"
@@ -207,7 +214,7 @@ class OutputOf(Node):
 
 def _owned(array: Any) -> Any:
     """A contiguous, writable array that nobody else holds."""
-    return np.array(array) if isinstance(array, (np.ndarray, np.generic)) else array.copy()
+    return np.array(array) if isinstance(array, (np.ndarray, np.generic)) else array.copy("C")
 
 
 def _unbroadcast(ns: Any, grad: Any, shape: tuple[int, ...], node: Node, index: int) -> Any:
@@ -273,15 +280,15 @@ def check_saved(node: Node) -> tuple[Any, ...]:
 
 
 def _collect(roots: Iterable[Node]) -> list[Node]:
-    """Every node that the roots lead to, the latest first."""
-    nodes = list(dict.fromkeys(roots))
+    """Every node but leaves that the roots lead to, the latest first."""
+    nodes = [node for node in dict.fromkeys(roots) if node.__class__ is not LeafNode]
     seen = set(nodes)
-    add = seen.add
+    add, append = seen.add, nodes.append
     for node in nodes:  # grows while it is read
         for edge in node.edges:
-            if edge is not None and edge not in seen:
+            if edge is not None and edge.__class__ is not LeafNode and edge not in seen:
                 add(edge)
-                nodes.append(edge)
+                append(edge)
     nodes.sort(key=_by_sequence, reverse=True)
     return nodes
 
@@ -315,14 +322,15 @@ def walk(
     """
     from rlgrad.autograd.namespace import namespace_of, recorded_namespace
 
-    nodes = _collect(node for node, _ in roots)
+    nodes = _collect([node for node, _ in roots])
     useful = None if targets is None else _leading_to(nodes, set(targets))
     captured: dict[Node, Any] = {}
-    wanted = () if targets is None or accumulate else frozenset(targets)
+    wanted = None if targets is None or accumulate else frozenset(targets)
     ns = recorded_namespace() if recorded else None
+    anomaly = modes.anomaly
     pending: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose pending gradient is a sum that this walk made
-    borrowed: set[Node] = set()  # leaves and targets whose pending gradient somebody else can see
+    borrowed: set[Node] = set()  # nodes whose pending gradient somebody else can see
     for node, grad in roots:
         known = pending.get(node)
         pending[node] = grad if known is None else known + grad
@@ -334,31 +342,14 @@ def walk(
             continue
         hooks = node.hooks
         if hooks is not None:
-            hooked = _run_hooks(node, hooks, grad, recorded)
-            if hooked is not grad:
-                borrowed.add(node)
-                grad = hooked
-        if node in wanted:
-            if not recorded and node in borrowed and node not in owned:
-                grad = _owned(grad)
-            captured[node] = grad
+            grad = _run_hooks(node, hooks, grad, recorded)
+        if wanted is not None and node in wanted:
+            captured[node] = grad if recorded or (node in owned and hooks is None) else _owned(grad)
         edges = node.edges
-        if not edges:
-            if accumulate and node.__class__ is LeafNode:
-                node.accumulate(grad, recorded, node in borrowed and node not in owned)
-                if hooks is not None and hooks.post_accumulate:
-                    leaf = node.leaf()
-                    if leaf is not None:
-                        for hook in tuple(hooks.post_accumulate.values()):
-                            hook(leaf)
-            continue
         if node.__class__ is OutputOf:
-            slots = pending.get(edges[0])
-            if slots is None:
-                slots = pending[edges[0]] = {}
-            slots[node.index] = grad
+            pending.setdefault(edges[0], {})[node.index] = grad  # type: ignore[attr-defined, index]
             continue
-        if not recorded and ns is None:
+        if ns is None:
             ns = namespace_of(grad)
 
         plan = node.plan
@@ -376,10 +367,9 @@ def walk(
                         raise _annotated(node, _stale(node))
             if recorded:
                 saved = _as_tensors(node, saved)
-            joint = plan.joint
-            if joint is not None:
+            if plan.joint is not None:
                 wants = [edge is not None and (useful is None or edge in useful) for edge in edges]
-                results = enumerate(joint(ns, grad, wants, *saved))
+                results = enumerate(plan.joint(ns, grad, wants, *saved))
             else:
                 results = [
                     (index, vjp(ns, grad, *saved) if pick is None else vjp(ns, grad, *pick(saved)))
@@ -388,7 +378,7 @@ def walk(
                 ]
         if hooks is not None and hooks.post:
             results = _run_post_hooks(node, hooks, results, grad, recorded)
-        if modes.anomaly:
+        if anomaly:
             results = list(results)
             _check_nan(node, results, recorded)
         for index, result in results:
@@ -405,7 +395,7 @@ def walk(
             known = pending.get(edge)
             if known is None:
                 pending[edge] = result
-                if result is grad or plan is None or recorded or result.base is not None:
+                if result is grad or plan is None or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
                 pending[edge] = known + result
@@ -414,9 +404,24 @@ def walk(
                 known += result
             else:
                 pending[edge] = known + result
-        if not keep:
-            node.saved = FREED if saved else saved
+        if not keep and saved:
+            node.saved = FREED
             node.cells = ()
+
+    for leaf, grad in pending.items():
+        if leaf.__class__ is not LeafNode or (useful is not None and leaf not in useful):
+            continue
+        hooks, shared = leaf.hooks, leaf in borrowed and leaf not in owned
+        if hooks is not None:
+            grad, shared = _run_hooks(leaf, hooks, grad, recorded), True
+        if not accumulate:
+            captured[leaf] = _owned(grad) if shared and not recorded else grad
+            continue
+        leaf.accumulate(grad, recorded, shared)  # type: ignore[attr-defined]
+        if hooks is not None and hooks.post_accumulate:
+            tensor = leaf.leaf()  # type: ignore[attr-defined]
+            for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
+                hook(tensor)
     return captured
 
 

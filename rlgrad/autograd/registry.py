@@ -141,6 +141,7 @@ class Op:
         base = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.node: type[Node] = type(base, (Node,), {"__slots__": (), "__module__": Node.__module__})
         self.plans: dict[Any, Plan] = {}
+        self.masks: dict[int, Plan] = {}  # the same plans by the bits of the inputs that need a gradient
         REGISTRY[name] = self
 
     def output_index(self, name: str) -> int | None:
@@ -156,6 +157,10 @@ class Op:
         if found is None:
             found = self.plans[needs, numbers] = Plan(self, needs, numbers)
         return found
+
+    def plan_for(self, edges: Sequence[Any]) -> Plan:
+        """The plan for inputs of which those with an edge need a gradient."""
+        return self.plan(() if self.joint is not None else tuple([i for i, e in enumerate(edges) if e is not None]))
 
     @staticmethod
     def edge_of_output(node: Node, index: int, array: Any) -> Node:
@@ -184,34 +189,85 @@ def edge_of(tensor: Tensor) -> Node | None:
 
 def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] = ()) -> Any:
     """Run one op on tensors, and record it when a gradient is wanted."""
-    xp = np
-    arrays = []
-    edges = []
-    recording = False
+    if len(tensors) == 1 and not op.multiple:
+        return _apply_one(op, tensors[0], attributes)  # type: ignore[arg-type]
+    xp: Any = np
+    arrays: list[Any] = []
+    edges: list[Any] = []
+    mask, bit = 0, 1
     for tensor in tensors:
         if tensor is None:
             arrays.append(None)
             edges.append(None)
-            continue
-        array = tensor._array
-        arrays.append(array)
-        if array.__class__ is not _ndarray:
-            xp = None  # type: ignore[assignment]
-        edge = tensor._edge
-        if edge is not None:
-            if edge is VIEW:
-                edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
+        else:
+            array = tensor._array
+            arrays.append(array)
+            if array.__class__ is not _ndarray:
+                xp = None
+            edge = tensor._edge
             if edge is not None:
-                recording = True
-        edges.append(edge)
+                if edge is VIEW:
+                    edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
+                if edge is not None:
+                    mask |= bit
+            edges.append(edge)
+        bit <<= 1
     if xp is None:
         xp = array_module(op, arrays)
     out = op.forward(xp, *arrays, *attributes)
-    if recording and modes.grad and op.differentiable:
-        return _record(op, tensors, arrays, tuple(edges), attributes, out)
+    if mask and modes.grad and op.differentiable:
+        plan = op.masks.get(mask)
+        if plan is None:
+            plan = op.masks[mask] = op.plan_for(edges)
+        return _record(op, plan, tensors, arrays, tuple(edges), attributes, out)
     if op.multiple:
-        return tuple([_view_of(op, tensors[0], attributes, None, o) if op.view else wrap(o) for o in out])
+        return tuple(
+            [_view_of(op, tensors[0], attributes, None, o, i) if op.view else wrap(o) for i, o in enumerate(out)]
+        )
     return _view_of(op, tensors[0], attributes, None, out) if op.view else wrap(out)
+
+
+def _apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...]) -> Tensor:
+    """:func:`apply` for one input and one output, without the loops."""
+    array = tensor._array
+    out = op.forward(np if array.__class__ is _ndarray else cupy(), array, *attributes)
+    if out.__class__ is not _ndarray and isinstance(out, np.generic):
+        out = np.asarray(out)
+    edge = tensor._edge
+    if edge is VIEW:
+        edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
+    if edge is None or not modes.grad or not op.differentiable:
+        return _view_of(op, tensor, attributes, None, out) if op.view else wrap(out)
+    plan = op.masks.get(1)
+    if plan is None:
+        plan = op.masks[1] = op.plan_for((edge,))
+    node = _new(op.node)
+    node.plan = plan
+    node.edges = (edge,)
+    node.seq = next_sequence()
+    node.hooks = None
+    node.shape = out.shape
+    node.dtype = out.dtype
+    if op.view:
+        result = _view_of(op, tensor, attributes, node, out)
+    else:
+        result = _new(Tensor)
+        result._array = out
+        result._edge = node
+        result._cell = [0]
+        result._view = result._extra = None
+    node.saved = plan.pick((array, *attributes, out))
+    if plan.shapes:
+        node.saved += (array.shape,)
+    kept = plan.tensors
+    if not kept:
+        node.cells = node.versions = ()
+    else:
+        node.cells = cells = tuple([tensor._cell if i == 0 else result._cell for i in kept])
+        node.versions = tuple([cell[0] for cell in cells])
+    if modes.traced:
+        trace(node)
+    return result
 
 
 def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = ()) -> Tensor:
@@ -222,14 +278,19 @@ def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = 
     if modes.grad:
         edges = tuple([edge_of(tensor) for tensor in tensors])
         if any(edge is not None for edge in edges):
-            return _record(op, (), [], edges, attributes, out)
+            return _record(op, op.plan(()), (), [], edges, attributes, out)
     return wrap(out)
 
 
 def _record(
-    op: Op, tensors: Sequence[Tensor | None], arrays: list[Any], edges: tuple[Any, ...], attributes: Any, out: Any
+    op: Op,
+    plan: Plan,
+    tensors: Sequence[Tensor | None],
+    arrays: list[Any],
+    edges: tuple[Any, ...],
+    attributes: Any,
+    out: Any,
 ) -> Any:
-    plan = op.plan(() if op.joint is not None else tuple([i for i, edge in enumerate(edges) if edge is not None]))
     node = _new(op.node)
     node.plan = plan
     node.edges = edges

@@ -281,7 +281,7 @@ class Tensor:
                 )
             self._edge = None
             if edge.grad is not None:
-                self._rare()["grad"] = edge.grad
+                self._rare()["grad"] = edge.tensor()
         return self
 
     def _require_floating(self) -> None:
@@ -319,7 +319,7 @@ class Tensor:
         """What backward has accumulated for this leaf, or for a tensor on which ``retain_grad()`` was called."""
         edge = self._edge
         if edge.__class__ is LeafNode:
-            return edge.grad
+            return edge.tensor()
         if self._extra is not None and "grad" in self._extra:
             return self._extra["grad"]
         if edge is not None and not self.is_leaf and not self.retains_grad:

@@ -59,31 +59,31 @@ class Adam(Optimizer):
         return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
         decoupled = group.get("decoupled_weight_decay", False)
         if decay and not decoupled:
-            xp.multiply(values, decay, out=scratch)
+            xp.multiply(values, decay, scratch)
             grad += scratch
         mean, square = state[0], state[1]
         mean *= beta1
-        xp.multiply(grad, 1 - beta1, out=scratch)
+        xp.multiply(grad, 1 - beta1, scratch)
         mean += scratch
         square *= beta2
         scratch *= grad
         scratch *= (1 - beta2) / (1 - beta1)
         square += scratch
         if group["amsgrad"]:
-            xp.maximum(state[2], square, out=state[2])
+            xp.maximum(state[2], square, state[2])
             square = state[2]
-        xp.sqrt(square, out=scratch)
+        xp.sqrt(square, scratch)
         scratch *= 1 / math.sqrt(1 - beta2**step)
         scratch += group["eps"]
-        xp.divide(mean, scratch, out=delta)
+        xp.divide(mean, scratch, delta)
         delta *= lr / (1 - beta1**step)
         if decay and decoupled:  # the shrunk value minus the change of the unshrunk one
-            xp.multiply(values, lr * decay, out=scratch)
+            xp.multiply(values, lr * decay, scratch)
             delta += scratch
 
 

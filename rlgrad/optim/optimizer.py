@@ -48,10 +48,17 @@ class Flat:
             self.delta[a:b].reshape(p._array.shape)
             for p, a, b in zip(params, self.bounds, self.bounds[1:], strict=False)
         ]
+        self.whole = self.blocks(0, len(params))
 
-    def matches(self) -> bool:
-        """Whether the parameters still are where and what they were."""
-        return all(p._array.dtype == self.dtype and device_of(p._array) == self.device for p in self.params)
+    def blocks(self, first: int, last: int) -> list[tuple[slice, tuple[Any, ...]]]:
+        """The buffers of some parameters in pieces: gradient, change, scratch, then the state."""
+        start, stop = self.bounds[first], self.bounds[last]
+        size = BLOCK if self.xp is np else max(stop - start, 1)
+        pieces = []
+        for low in range(start, stop, size):
+            part = slice(low, min(low + size, stop))
+            pieces.append((part, tuple(b[part] for b in (self.grad, self.delta, self.scratch, *self.state.values()))))
+        return pieces
 
     def slices(self, index: int) -> dict[str, Any]:
         """One parameter's part of every state buffer, in its shape."""
@@ -175,55 +182,52 @@ class Optimizer:
                 loss = closure()
         for index, group in enumerate(self.param_groups):
             for flat in self._flat(index):
-                self._step_flat(group, flat)
+                if not self._step_flat(group, flat):  # parameters were converted or moved since: lay them out anew
+                    self._relay(index)
+                    for renewed in self._flat(index):
+                        self._step_flat(group, renewed)
+                    break
         for hook in tuple(self._post_hooks.values()):
             hook(self, (closure,), {})
         return loss
 
-    def _step_flat(self, group: dict[str, Any], flat: Flat) -> None:
+    def _step_flat(self, group: dict[str, Any], flat: Flat) -> bool:
+        """Update one flat set of parameters; ``False`` when they are no longer what it was laid out for."""
         grads: list[Any] = []
         present: list[int] = []
-        params = flat.params
-        for index, parameter in enumerate(params):
+        dtype, kind = flat.dtype, flat.grad.__class__
+        for index, parameter in enumerate(flat.params):
             edge = parameter._edge
             grad = edge.grad if edge.__class__ is LeafNode else parameter.grad
             if grad is not None:
-                grads.append(grad._array.ravel())
+                array = grad if grad.__class__ is kind else grad._array
+                if array.dtype is not dtype or array.__class__ is not kind:
+                    return False
+                grads.append(array.ravel())
                 present.append(index)
-        if not grads:
-            return
-        steps = flat.steps
-        runs = _runs(present, steps, len(params))
-        flat.join(grads, runs)
-        with on_device(flat.device):
-            for first, last in runs:
-                step = steps[first] + 1
-                steps[first:last] = [step] * (last - first)
-                self._update_run(group, flat, first, last, step)
+        if grads:
+            steps = flat.steps
+            runs = _runs(present, steps, len(flat.params))
+            with on_device(flat.device):
+                flat.join(grads, runs)
+                for first, last in runs:
+                    step = steps[first] + 1
+                    steps[first:last] = [step] * (last - first)
+                    self._update_run(group, flat, first, last, step)
+        return True
 
     def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
-        start, stop = flat.bounds[first], flat.bounds[last]
+        params, xp = flat.params, flat.xp
         values = flat.values(first, last) if self.needs_values(group) else None
         if group.get("maximize"):
-            flat.grad[start:stop] *= -1
-        block = BLOCK if flat.xp is np else max(stop - start, 1)
-        state = tuple(flat.state.values())
-        for low in range(start, stop, block):
-            high = min(low + block, stop)
-            part = slice(low, high)
-            self.update(
-                flat.xp,
-                group,
-                step,
-                flat.grad[part],
-                flat.delta[part],
-                flat.scratch[part],
-                None if values is None else values[low - start : high - start],
-                *[buffer[part] for buffer in state],
-            )
+            flat.grad[flat.bounds[first] : flat.bounds[last]] *= -1
+        start = flat.bounds[first]
+        for part, buffers in flat.whole if last - first == len(params) else flat.blocks(first, last):
+            old = None if values is None else values[part.start - start : part.stop - start]
+            self.update(xp, group, step, old, *buffers)
         changes = flat.changes
         for index in range(first, last):
-            parameter = flat.params[index]
+            parameter = params[index]
             array = parameter._array
             array -= changes[index]
             parameter._cell[0] += 1
@@ -233,7 +237,7 @@ class Optimizer:
         return bool(group.get("weight_decay"))
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         """Write into ``delta`` what is to be subtracted from the parameters, and bring ``state`` up to date.
 
@@ -241,8 +245,8 @@ class Optimizer:
             xp: NumPy or CuPy.
             group: the options.
             step: number of this update, from 1.
-            grad, delta, scratch: flat arrays; ``grad`` and ``scratch`` may be overwritten.
             values: the parameters, flat, when :meth:`needs_values`.
+            grad, delta, scratch: flat arrays; ``grad`` and ``scratch`` may be overwritten.
             state: flat arrays in the order of ``state_names``.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no update")
@@ -253,8 +257,7 @@ class Optimizer:
 
     def _flat(self, index: int) -> list[Flat]:
         flats = self._flats[index]
-        if flats is None or not all(flat.matches() for flat in flats):
-            outer = {} if flats is None else self._per_parameter(flats)
+        if flats is None:
             group = self.param_groups[index]
             kinds: dict[Any, list[Tensor]] = {}
             for parameter in group["params"]:
@@ -263,8 +266,8 @@ class Optimizer:
             self._flats[index] = flats
             for flat in flats:
                 for position, parameter in enumerate(flat.params):
-                    known = outer.get(id(parameter)) or self._loaded.pop(id(parameter), None)
-                    if known:
+                    known = self._loaded.pop(id(parameter), None)
+                    if known is not None:
                         self._restore(flat, position, known)
                     else:
                         self.initial_state(group, flat, position)
@@ -282,12 +285,13 @@ class Optimizer:
                 array = value._array if isinstance(value, Tensor) else np.asarray(value)
                 target[...] = move(array, flat.device).reshape(target.shape)
 
-    def _per_parameter(self, flats: list[Flat]) -> dict[int, dict[str, Any]]:
-        return {
-            id(p): {"step": flat.steps[i], **{name: wrap(array) for name, array in flat.slices(i).items()}}
-            for flat in flats
-            for i, p in enumerate(flat.params)
-        }
+    def _relay(self, index: int) -> None:
+        """Lay a group out anew, keeping its state."""
+        for flat in self._flats[index] or ():
+            for i, parameter in enumerate(flat.params):
+                state = {name: wrap(array) for name, array in flat.slices(i).items()}
+                self._loaded[id(parameter)] = {"step": flat.steps[i], **state}
+        self._flats[index] = None
 
     @property
     def state(self) -> dict[Tensor, dict[str, Any]]:

@@ -65,28 +65,28 @@ class RMSprop(Optimizer):
         return tuple(names)
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
             grad += values
         alpha, square = group["alpha"], state[0]
         square *= alpha
-        xp.multiply(grad, grad, out=scratch)
+        xp.multiply(grad, grad, scratch)
         scratch *= 1 - alpha
         square += scratch
         if group["centered"]:
             mean = state[-1]
             mean *= alpha
-            xp.multiply(grad, 1 - alpha, out=scratch)
+            xp.multiply(grad, 1 - alpha, scratch)
             mean += scratch
-            xp.multiply(mean, mean, out=scratch)
-            xp.subtract(square, scratch, out=scratch)
-            xp.sqrt(scratch, out=scratch)
+            xp.multiply(mean, mean, scratch)
+            xp.subtract(square, scratch, scratch)
+            xp.sqrt(scratch, scratch)
         else:
-            xp.sqrt(square, out=scratch)
+            xp.sqrt(square, scratch)
         scratch += group["eps"]
-        xp.divide(grad, scratch, out=delta)
+        xp.divide(grad, scratch, delta)
         if group["momentum"] > 0:
             buffer = state[1]
             buffer *= group["momentum"]
@@ -147,15 +147,15 @@ class Adagrad(Optimizer):
         flat.slices(position)["sum"][...] = group["initial_accumulator_value"]
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
             grad += values
         (total,) = state
-        xp.multiply(grad, grad, out=scratch)
+        xp.multiply(grad, grad, scratch)
         total += scratch
-        xp.sqrt(total, out=scratch)
+        xp.sqrt(total, scratch)
         scratch += group["eps"]
-        xp.divide(grad, scratch, out=delta)
+        xp.divide(grad, scratch, delta)
         delta *= rate(group) / (1 + (step - 1) * group["lr_decay"])

@@ -62,7 +62,7 @@ class SGD(Optimizer):
     def _flat(self, index: int) -> list[Flat]:
         flats = self._flats[index]
         if flats and bool(flats[0].state) != bool(self.param_groups[index]["momentum"]):
-            self._flats[index] = None  # momentum was switched on or off
+            self._relay(index)  # momentum was switched on or off
         return super()._flat(index)
 
     @staticmethod
@@ -72,14 +72,14 @@ class SGD(Optimizer):
             flat.steps[position] = max(flat.steps[position], 1)
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, grad: Any, delta: Any, scratch: Any, values: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
             grad += values
         momentum = group["momentum"]
         if not momentum:
-            xp.multiply(grad, rate(group), out=delta)
+            xp.multiply(grad, rate(group), delta)
             return
         (buffer,) = state
         if step == 1:
@@ -87,16 +87,16 @@ class SGD(Optimizer):
         else:
             buffer *= momentum
             if group["dampening"]:
-                xp.multiply(grad, 1 - group["dampening"], out=scratch)
+                xp.multiply(grad, 1 - group["dampening"], scratch)
                 buffer += scratch
             else:
                 buffer += grad
         if group["nesterov"]:
-            xp.multiply(buffer, momentum, out=scratch)
+            xp.multiply(buffer, momentum, scratch)
             grad += scratch
-            xp.multiply(grad, rate(group), out=delta)
+            xp.multiply(grad, rate(group), delta)
         else:
-            xp.multiply(buffer, rate(group), out=delta)
+            xp.multiply(buffer, rate(group), delta)
 
     def shown_state(self, group: dict[str, Any], step: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
         return {"momentum_buffer": arrays.get("momentum_buffer")}

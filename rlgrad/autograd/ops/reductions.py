@@ -61,10 +61,6 @@ def _accumulable(input: Tensor, dtype: Any) -> Tensor:
     return input if input._array.dtype.kind == "f" else input.to(dtypes.int64)
 
 
-def _dim_argument(dim: Any, axis: Any, keepdim: bool, keepdims: Any) -> tuple[Any, bool]:
-    return (axis if axis is not None else dim), (keepdim if keepdims is None else keepdims)
-
-
 @method
 def sum(
     input: Tensor,
@@ -77,7 +73,8 @@ def sum(
     out: Tensor | None = None,
 ) -> Tensor:
     """Sum over ``dim``, or over everything."""
-    dim, keepdim = _dim_argument(dim, axis, keepdim, keepdims)
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     input = _accumulable(input, dtype)
     if dim is None:
         result = apply(_sum_all, (input,), (None, keepdim))
@@ -109,7 +106,8 @@ def mean(
     out: Tensor | None = None,
 ) -> Tensor:
     """Mean over ``dim``, or over everything."""
-    dim, keepdim = _dim_argument(dim, axis, keepdim, keepdims)
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     input = _floating("mean", input, dtype)
     if dim is None:
         result = apply(_mean_all, (input,), (None, keepdim))
