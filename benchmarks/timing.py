@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 
 
-def interleaved(candidates: dict[str, Callable[[], object]], repeats: int = 31, target: float = 0.02) -> dict[str, float]:
+def interleaved(
+    candidates: dict[str, Callable[[], object]], repeats: int = 31, target: float = 0.02
+) -> dict[str, float]:
     """Median seconds per call of each candidate.
 
     Args:

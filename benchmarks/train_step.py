@@ -23,7 +23,9 @@ CASES: list[tuple[tuple[int, ...], int, float]] = [
 """Layer sizes, batch, and the ratio to reach."""
 
 
-def training_step(library: Any, sizes: tuple[int, ...], x: np.ndarray, y: np.ndarray, **options: Any) -> Callable[[], None]:
+def training_step(
+    library: Any, sizes: tuple[int, ...], x: np.ndarray, y: np.ndarray, **options: Any
+) -> Callable[[], None]:
     """The same program for either library: an MLP with ReLU, mean squared error and Adam."""
     layers: list[Any] = []
     for n, m in zip(sizes, sizes[1:], strict=False):
@@ -66,7 +68,9 @@ def main() -> None:
         )
         name = "-".join(map(str, sizes))
         ratio = times["torch"] / times["rlgrad"]
-        print(f"{name:>20} {batch:>5} {times['rlgrad'] * 1e6:>10.0f} {times['torch'] * 1e6:>10.0f} {ratio:>12.2f} {goal:>5}")
+        print(
+            f"{name:>20} {batch:>5} {times['rlgrad'] * 1e6:>10.0f} {times['torch'] * 1e6:>10.0f} {ratio:>12.2f} {goal:>5}"
+        )
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class ReinforceConfig:
     baseline_batch_size: int = 256
     log_std: float = 0.0
     solved_return: float | None = None
-    solved_episodes: int = 50
+    solved_episodes: int = 100
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "baseline_learning_rate", "max_grad_norm"):

@@ -55,7 +55,9 @@ def Variable(data: Tensor, requires_grad: bool = False, volatile: Any = None) ->
         raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
     if volatile is not None:
         warnings.warn(
-            "volatile was removed in PyTorch 0.4: compute inside `with no_grad():` instead", DeprecationWarning, stacklevel=2
+            "volatile was removed in PyTorch 0.4: compute inside `with no_grad():` instead",
+            DeprecationWarning,
+            stacklevel=2,
         )
         requires_grad = requires_grad and not volatile
     return data.detach().requires_grad_(requires_grad)

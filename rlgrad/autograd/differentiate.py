@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import LeafNode, Node, walk
+from rlgrad.autograd.graph import LeafNode, Node
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.registry import edge_of
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.autograd.walk import walk
 from rlgrad.backend.devices import module_of
 
 Tensors = Tensor | Sequence[Tensor]

@@ -37,12 +37,16 @@ def _numerical(function: Callable[..., Any], inputs: Sequence[Any], index: int, 
             moved.reshape(-1)[k] += step
             replaced = wrap(moved).to(base.device).requires_grad_()
             arguments = [replaced if i == index else x for i, x in enumerate(inputs)]
-            sides.append([y.detach().numpy(force=True).reshape(-1).copy() for y in _differentiable(function(*arguments))])
+            sides.append(
+                [y.detach().numpy(force=True).reshape(-1).copy() for y in _differentiable(function(*arguments))]
+            )
         columns.append([(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)])
     return [np.stack(c) for c in zip(*columns, strict=True)]
 
 
-def _analytical(function: Callable[..., Any], inputs: Sequence[Any], index: int, seed_scale: float = 1.0) -> list[np.ndarray]:
+def _analytical(
+    function: Callable[..., Any], inputs: Sequence[Any], index: int, seed_scale: float = 1.0
+) -> list[np.ndarray]:
     base = inputs[index]
     jacobians = []
     for output in _differentiable(function(*inputs)):
@@ -127,6 +131,8 @@ def gradgradcheck(func: Callable[..., Any], inputs: Any, grad_outputs: Any = Non
         values, directions = arguments[:count], arguments[count:]
         chosen = [values[i] for i in wanted]
         outputs = [y for y in _differentiable(func(*values)) if y.requires_grad]
-        return grad(outputs, chosen, directions[: len(outputs)], create_graph=True, allow_unused=True, materialize_grads=True)
+        return grad(
+            outputs, chosen, directions[: len(outputs)], create_graph=True, allow_unused=True, materialize_grads=True
+        )
 
     return gradcheck(first_derivatives, [*given, *seeds], **options)

@@ -74,14 +74,18 @@ class _Formatter:
             self.integral = bool((usable == np.ceil(usable)).all())
             self.scientific = high > 1e8 or (not self.integral and (high / low > 1000 or low < 1e-4))
             if self.integral:
-                self.scientific = high / low > 1000 and high > 1e8 or high > 1e8
+                self.scientific = (high / low > 1000 and high > 1e8) or high > 1e8
         if _options.sci_mode is not None:
             self.scientific = _options.sci_mode
         if usable.size or flat.size:
             considered = usable if usable.size else wide[:0]
             self.width = max([1, *(len(self._plain(x)) for x in considered)])
             special = wide[~np.isfinite(wide)]
-            self.width = max([self.width, *(len(self._plain(x)) for x in special)]) if usable.size or special.size else self.width
+            self.width = (
+                max([self.width, *(len(self._plain(x)) for x in special)])
+                if usable.size or special.size
+                else self.width
+            )
             if not usable.size:
                 self.width = max([1, *(len(self._plain(x)) for x in wide)])
 

@@ -542,7 +542,13 @@ class Tensor:
         return int(self._array.item())
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self._array.ndim == 0 and spec else repr(self) if not spec else _no_format(self)
+        return (
+            format(self.item(), spec)
+            if self._array.ndim == 0 and spec
+            else repr(self)
+            if not spec
+            else _no_format(self)
+        )
 
     def __contains__(self, element: Any) -> bool:
         value = element._array if isinstance(element, Tensor) else element

@@ -78,7 +78,9 @@ def as_device(value: device | str | int | None) -> device:
         if found.index is None:
             return device("cuda", module.cuda.Device().id)
         if found.index >= module.cuda.runtime.getDeviceCount():
-            raise RuntimeError(f"invalid device {found}: this machine has {module.cuda.runtime.getDeviceCount()} GPU(s)")
+            raise RuntimeError(
+                f"invalid device {found}: this machine has {module.cuda.runtime.getDeviceCount()} GPU(s)"
+            )
     elif found.index:
         raise RuntimeError(f"invalid device {found}: the CPU has index 0 only")
     return found

@@ -75,7 +75,11 @@ class Sequential(_Listed):
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else ((str(i), m) for i, m in enumerate(args))
+        named = (
+            args[0].items()
+            if len(args) == 1 and isinstance(args[0], Mapping)
+            else ((str(i), m) for i, m in enumerate(args))
+        )
         for name, module in named:
             self.add_module(name, module)
 
@@ -230,5 +234,6 @@ class ParameterDict(Module):
 
 def _listing(parameters: Mapping[str, Any]) -> str:
     return "\n".join(
-        f"({name}): Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]" for name, p in parameters.items()
+        f"({name}): Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"
+        for name, p in parameters.items()
     )

@@ -98,7 +98,9 @@ def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return input.expand(shape), target.expand(shape)
 
 
-def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     """Absolute difference."""
     input, target = _broadcast(input, target)
     return _reduced((input - target).abs(), reduction)
@@ -160,7 +162,9 @@ def cross_entropy(
     classes = input.shape[dim]
     if target.is_floating_point():
         if target.shape != input.shape:
-            raise RuntimeError(f"cross_entropy: probabilities of shape {list(target.shape)} for logits of shape {list(input.shape)}")
+            raise RuntimeError(
+                f"cross_entropy: probabilities of shape {list(target.shape)} for logits of shape {list(input.shape)}"
+            )
         if label_smoothing:
             target = target * (1 - label_smoothing) + label_smoothing / classes
         scaled = log_p if weight is None else log_p * _along(weight, input.ndim, dim)

@@ -46,7 +46,9 @@ class L1Loss(_Loss):
 class SmoothL1Loss(_Loss):
     """Squared difference below ``beta``, absolute above."""
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0) -> None:
+    def __init__(
+        self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
+    ) -> None:
         super().__init__(size_average, reduce, reduction)
         self.beta = beta
 

@@ -91,11 +91,15 @@ class Module:
             self._parameters[name] = None
         elif name in self._modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as child module '{name}' (nn.Module or None expected)"
+                )
             self._modules[name] = None
         elif name in self._buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{type(value).__name__}' object to buffer '{name}' (Tensor or None required)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' object to buffer '{name}' (Tensor or None required)"
+                )
             self._buffers[name] = value
         else:
             object.__setattr__(self, name, value)
@@ -140,7 +144,9 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or the place of one that may come later (``None``)."""
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (nn.Parameter or None required)"
+            )
         if param is not None and not param.is_leaf:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'; detach() it first")
         self.__dict__.pop(name, None)
@@ -157,7 +163,9 @@ class Module:
             persistent: whether ``state_dict`` includes it.
         """
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (Tensor or None required)"
+            )
         if name not in self._buffers:
             self._check_name(name, self._buffers, "buffer")
         self._buffers[name] = tensor
@@ -206,9 +214,19 @@ class Module:
                 output = result
         return output if boundary is None else boundary.leave(output)
 
-    def _add_hook(self, kind: str, hook: Callable[..., Any], with_kwargs: bool = False, prepend: bool = False) -> RemovableHandle:
+    def _add_hook(
+        self, kind: str, hook: Callable[..., Any], with_kwargs: bool = False, prepend: bool = False
+    ) -> RemovableHandle:
         if self._hooks is None:
-            kinds = ("forward_pre", "forward", "full_backward", "full_backward_pre", "with_kwargs", "state_dict", "load")
+            kinds = (
+                "forward_pre",
+                "forward",
+                "full_backward",
+                "full_backward_pre",
+                "with_kwargs",
+                "state_dict",
+                "load",
+            )
             self.__dict__["_hooks"] = {name: OrderedDict() for name in kinds}
         hooks = self._hooks
         assert hooks is not None
@@ -305,7 +323,9 @@ class Module:
         module: Module = self
         for name in target.split(".") if target else ():
             if name not in module._modules or module._modules[name] is None:
-                raise AttributeError(f"{type(module).__name__} has no attribute `{name}`{nearest(name, module._modules)}")
+                raise AttributeError(
+                    f"{type(module).__name__} has no attribute `{name}`{nearest(name, module._modules)}"
+                )
             module = module._modules[name]  # type: ignore[assignment]
         return module
 
@@ -315,7 +335,9 @@ class Module:
         module = self.get_submodule(path)
         found = module._parameters.get(name)
         if found is None:
-            raise AttributeError(f"{type(module).__name__} has no parameter `{name}`{nearest(name, module._parameters)}")
+            raise AttributeError(
+                f"{type(module).__name__} has no parameter `{name}`{nearest(name, module._parameters)}"
+            )
         return found
 
     def get_buffer(self, target: str) -> Tensor:
@@ -435,7 +457,9 @@ class Module:
         """Take back what :meth:`get_extra_state` gave."""
         raise RuntimeError(f"{type(self).__name__} saved extra state but does not define set_extra_state")
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> IncompatibleKeys:
         """Copy parameters and buffers from tensors or NumPy arrays under the names of :meth:`state_dict`.
 
         Args:
@@ -511,9 +535,7 @@ class Module:
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [
-            f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()
-        ]
+        children = [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
         if not children and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join(lines + children) + "\n)"

@@ -24,7 +24,9 @@ class Parameter(Tensor):
 
         source = empty(0, dtype=get_default_dtype()) if data is None else data
         if not isinstance(source, Tensor):
-            raise TypeError(f"Parameter expects a Tensor, got {type(source).__name__}; make one with rlgrad.tensor(...)")
+            raise TypeError(
+                f"Parameter expects a Tensor, got {type(source).__name__}; make one with rlgrad.tensor(...)"
+            )
         self = object.__new__(cls)
         self._array = source._array
         self._cell = source._cell

@@ -14,9 +14,7 @@ from rlgrad.optim.sgd import SGD
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "make"]
 
-BY_NAME: dict[str, type[Optimizer]] = {
-    kind.__name__.lower(): kind for kind in (SGD, Adam, AdamW, RMSprop, Adagrad)
-}
+BY_NAME: dict[str, type[Optimizer]] = {kind.__name__.lower(): kind for kind in (SGD, Adam, AdamW, RMSprop, Adagrad)}
 
 
 def make(name: str, params: Iterable[Any], **options: Any) -> Optimizer:

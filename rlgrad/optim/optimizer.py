@@ -101,7 +101,9 @@ class Optimizer:
         self._post_hooks: dict[int, Any] = OrderedDict()
         self._next_hook = 0
         if isinstance(params, Tensor):
-            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}")
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}"
+            )
         given = list(params)
         if not given:
             raise ValueError("optimizer got an empty parameter list")
@@ -120,7 +122,9 @@ class Optimizer:
             params = [p for _, p in params]
         for parameter in params:
             if not isinstance(parameter, Tensor):
-                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}")
+                raise TypeError(
+                    f"optimizer can only optimize Tensors, but one of the params is {type(parameter).__name__}"
+                )
             if not parameter.is_leaf:
                 raise ValueError("can't optimize a non-leaf Tensor; give the optimizer the leaf it was computed from")
         known = {id(p) for group in self.param_groups for p in group["params"]}

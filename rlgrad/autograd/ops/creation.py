@@ -57,7 +57,12 @@ def _has_numpy_float(data: Any) -> bool:
 
 
 def tensor(
-    data: Any, *, dtype: dtypes.dtype | None = None, device: Device = None, requires_grad: bool = False, pin_memory: bool = False
+    data: Any,
+    *,
+    dtype: dtypes.dtype | None = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor with a copy of ``data``: numbers, nested lists, arrays or tensors.
 
@@ -166,12 +171,16 @@ def _new(
     return result.requires_grad_() if requires_grad else result
 
 
-def zeros(*size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def zeros(
+    *size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None
+) -> Tensor:
     """A tensor of zeros."""
     return _new("zeros", _shape(size), dtype, device, requires_grad, out)
 
 
-def ones(*size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None) -> Tensor:
+def ones(
+    *size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None
+) -> Tensor:
     """A tensor of ones."""
     return _new("ones", _shape(size), dtype, device, requires_grad, out)
 
@@ -181,7 +190,9 @@ def empty(*size: Any, dtype: Any = None, device: Device = None, requires_grad: b
     return _new("empty", _shape(size), dtype, device, requires_grad)
 
 
-def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: Any, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor filled with one value; its dtype is the value's unless given."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
@@ -192,7 +203,9 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Device = None
 
 
 def _like(function: Any) -> Any:
-    def make(input: Tensor, *, dtype: Any = None, device: Device = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
+    def make(
+        input: Tensor, *, dtype: Any = None, device: Device = None, requires_grad: bool = False, **kwargs: Any
+    ) -> Tensor:
         return function(
             input._array.shape,
             dtype=input.dtype if dtype is None else dtype,
@@ -208,7 +221,9 @@ def _like(function: Any) -> Any:
 zeros_like, ones_like, empty_like = _like(zeros), _like(ones), _like(empty)
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """:func:`full` with the shape, dtype and device of ``input``."""
     return full(
         input._array.shape,
@@ -220,7 +235,13 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, device: Devi
 
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from ``start`` up to, not including, ``end``."""
     if end is None:
@@ -239,21 +260,32 @@ def arange(
     return _place(array, device, requires_grad)
 
 
-def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     return _place(np.linspace(float(start), float(end), steps).astype(kind), device, requires_grad)
 
 
 def logspace(
-    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """``base`` to evenly spaced powers."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     return _place((base ** np.linspace(float(start), float(end), steps)).astype(kind), device, requires_grad)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+def eye(
+    n: int, m: int | None = None, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
     """The identity matrix."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     return _place(np.eye(n, m, dtype=kind), device, requires_grad)
@@ -281,7 +313,9 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 # Random
 
 
-def _draw(size: Any, dtype: Any, device: Device, generator: Generator | None, requires_grad: bool, sample: Any) -> Tensor:
+def _draw(
+    size: Any, dtype: Any, device: Device, generator: Generator | None, requires_grad: bool, sample: Any
+) -> Tensor:
     target = devices.as_device(device if device is not None or generator is None else generator.device)
     xp = devices.module_for(target)
     stream = (generator or default_generator).on(xp)
@@ -293,14 +327,22 @@ def _draw(size: Any, dtype: Any, device: Device, generator: Generator | None, re
 
 
 def rand(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Uniform numbers in [0, 1)."""
     return _draw(size, dtype, device, generator, requires_grad, lambda g, shape, kind: g.random(shape, kind))
 
 
 def randn(
-    *size: Any, generator: Generator | None = None, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    *size: Any,
+    generator: Generator | None = None,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """Standard normal numbers."""
     return _draw(size, dtype, device, generator, requires_grad, lambda g, shape, kind: g.standard_normal(shape, kind))
@@ -317,7 +359,11 @@ def randint(low: int, high: Any = None, size: Any = None, *, generator: Generato
     stream = (generator or default_generator).on(devices.module_for(target))
     with devices.on_device(target):
         drawn = stream.integers(low, high, _shape((size,)))
-    return wrap(np.asarray(drawn) if target.type == "cpu" else drawn).to(dtype or dtypes.int64).requires_grad_(requires_grad)
+    return (
+        wrap(np.asarray(drawn) if target.type == "cpu" else drawn)
+        .to(dtype or dtypes.int64)
+        .requires_grad_(requires_grad)
+    )
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Device = None) -> Tensor:
@@ -343,7 +389,9 @@ def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any =
     return rand(input._array.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
 
 
-def randn_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Device = None) -> Tensor:
+def randn_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Device = None
+) -> Tensor:
     """:func:`randn` with the shape, dtype and device of ``input``."""
     return randn(input._array.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
 

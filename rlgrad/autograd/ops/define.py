@@ -283,7 +283,12 @@ def binary(
             edge = input._view.edge(input)  # type: ignore[union-attr]
         if isinstance(other, Tensor):
             b = other._array
-            if a.dtype is not b.dtype or a.__class__ is not _ndarray or b.__class__ is not _ndarray or a.dtype.kind != "f":
+            if (
+                a.dtype is not b.dtype
+                or a.__class__ is not _ndarray
+                or b.__class__ is not _ndarray
+                or a.dtype.kind != "f"
+            ):
                 return elementwise(op, (input, other), kind)
             other_edge = other._edge
             if other_edge is VIEW:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, check_inplace, method, one_dim, unary, public
+from rlgrad.autograd.ops.define import assign, check_inplace, method, one_dim, public, unary
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -26,7 +26,9 @@ _linear = Op(
     "linear",
     _linear_forward,
     (
-        lambda ns, g, weight: ns.mm(g, weight) if g.ndim == 2 else ns.bmm(g, weight) if g.ndim > 2 else ns.mv(ns.t(weight), g),
+        lambda ns, g, weight: (
+            ns.mm(g, weight) if g.ndim == 2 else ns.bmm(g, weight) if g.ndim > 2 else ns.mv(ns.t(weight), g)
+        ),
         lambda ns, g, x: ns.mm(ns.t(g), x) if g.ndim == 2 else ns.mm(ns.t(_matrix(ns, g)), _matrix(ns, x)),
         lambda ns, g: ns.sum(g, tuple(range(g.ndim - 1)), False) if g.ndim > 1 else g,
     ),
@@ -228,7 +230,9 @@ def _mse_forward(xp: Any, difference: Any, reduction: str) -> Any:
     return total / difference.dtype.type(flat.size) if reduction == "mean" else total
 
 
-def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> Tensor:
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
     """Mean of the squared differences."""
     check_reduction(reduction)
     if input._array.shape != target._array.shape:
@@ -258,9 +262,7 @@ def _nll_forward(xp: Any, a: Any, target: Any, weight: Any, reduction: str, igno
     return losses.sum() / scale.sum() if reduction == "mean" else losses.sum()
 
 
-def _nll_vjp(
-    ns: Any, g: Any, target: Any, weight: Any, a_shape: Any, reduction: str, ignore_index: int
-) -> Any:
+def _nll_vjp(ns: Any, g: Any, target: Any, weight: Any, a_shape: Any, reduction: str, ignore_index: int) -> Any:
     return ns.nll_gradient(g, target, weight, a_shape, reduction, ignore_index)
 
 
@@ -277,9 +279,7 @@ def _nll_gradient(
     return out
 
 
-def _nll_gradient_vjp(
-    ns: Any, g: Any, target: Any, weight: Any, reduction: str, ignore_index: int
-) -> Any:
+def _nll_gradient_vjp(ns: Any, g: Any, target: Any, weight: Any, reduction: str, ignore_index: int) -> Any:
     return ns.nll_loss(g, target, weight, reduction, ignore_index)
 
 
@@ -308,7 +308,9 @@ def nll_loss(
     if t.dtype != np.int64:
         raise RuntimeError(f"nll_loss: expected target of dtype int64, got {target.dtype!r}; convert it with .long()")
     if x.ndim == 1 and t.ndim == 0:
-        return nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None, reduction).reshape(())
+        return nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None, reduction).reshape(
+            ()
+        )
     if x.ndim < 2 or x.shape[0] != t.shape[0] or x.shape[2:] != t.shape[1:]:
         raise ValueError(
             f"Expected input batch_size ({x.shape[0] if x.ndim else 0}) to match target batch_size "
@@ -332,9 +334,7 @@ def nll_loss(
 
 _bce_with_logits = Op(
     "bce_with_logits",
-    lambda xp, a, target, reduction: _reduce(
-        xp, xp.maximum(a, 0) - a * target + xp.log1p(xp.exp(-abs(a))), reduction
-    ),
+    lambda xp, a, target, reduction: _reduce(xp, xp.maximum(a, 0) - a * target + xp.log1p(xp.exp(-abs(a))), reduction),
     (
         lambda ns, g, a, target, a_shape, reduction: _weight(g, a_shape, reduction) * (ns.sigmoid(a) - target),
         lambda ns, g, a, a_shape, reduction: _weight(g, a_shape, reduction) * -a,
@@ -365,5 +365,6 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         losses = losses * weight
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
 
 __all__ = public(globals())

@@ -180,7 +180,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         while value._array.ndim > len(shape) and value._array.shape[0] == 1:
             value = value.squeeze(0)
         if value._array.ndim > len(shape):
-            raise RuntimeError(f"shape mismatch: value tensor of shape {list(value.shape)} does not fit the part of shape {list(shape)}")
+            raise RuntimeError(
+                f"shape mismatch: value tensor of shape {list(value.shape)} does not fit the part of shape {list(shape)}"
+            )
         part.copy_(value)
         return
     whole = builtins.all(i == slice(None) for i in basic)
@@ -310,5 +312,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {int(labels.max())}.")
     xp = devices.module_of(labels)
     return wrap((labels[..., None] == xp.arange(num_classes)).astype(np.int64))
+
 
 __all__ = public(globals())

@@ -12,7 +12,6 @@ from rlgrad.autograd.ops.define import (
     assign,
     binary,
     check_inplace,
-    elementwise,
     inplace,
     method,
     public,
@@ -136,9 +135,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor
     return result if out is None else write_out(out, result)
 
 
-_trunc_divide = binary(
-    "trunc_divide", lambda xp, a, b: xp.sign(a) * xp.sign(b) * (abs(a) // abs(b)), methods=False
-)
+_trunc_divide = binary("trunc_divide", lambda xp, a, b: xp.sign(a) * xp.sign(b) * (abs(a) // abs(b)), methods=False)
 true_divide = div
 
 
@@ -178,7 +175,9 @@ neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
 negative = neg
 abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
 absolute = abs
-sign = unary("sign", lambda xp, a: xp.sign(a) if a.dtype.kind != "b" else a.copy(), lambda ns, g: ns.zeros_like(g), kind="same")
+sign = unary(
+    "sign", lambda xp, a: xp.sign(a) if a.dtype.kind != "b" else a.copy(), lambda ns, g: ns.zeros_like(g), kind="same"
+)
 sgn = sign
 
 # Trigonometric and hyperbolic
@@ -205,9 +204,15 @@ sigmoid = unary("sigmoid", _sigmoid, lambda ns, g, out: g * ((1 - out) * out))
 
 # Rounding
 
-floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same")
-ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same")
-trunc = unary("trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same")
+floor = unary(
+    "floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
+)
+ceil = unary(
+    "ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
+)
+trunc = unary(
+    "trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
+)
 fix = trunc
 frac = unary("frac", lambda xp, a: a - xp.trunc(a), lambda ns, g: g, kind="same")
 _round = unary("round", "rint", lambda ns, g: ns.zeros_like(g), kind="same", methods=False)
@@ -370,7 +375,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     if condition._array.dtype.kind != "b":
-        raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype!r}")
+        raise RuntimeError(
+            f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype!r}"
+        )
     target = dtypes.result_type(input, other)
     xp_like = condition._array
     operands = [
@@ -498,7 +505,22 @@ def _zero_method(self: Tensor) -> Tensor:
 
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
 
-for _function in (add, sub, div, pow, clamp, clamp_min, clamp_max, clip, round, masked_fill, lerp, addcmul, addcdiv, logical_not):
+for _function in (
+    add,
+    sub,
+    div,
+    pow,
+    clamp,
+    clamp_min,
+    clamp_max,
+    clip,
+    round,
+    masked_fill,
+    lerp,
+    addcmul,
+    addcdiv,
+    logical_not,
+):
     inplace(_function)
 for _alias, _name in (
     ("negative", "neg"), ("absolute", "abs"), ("true_divide", "div"), ("subtract", "sub"), ("multiply", "mul"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, one_dim, write_out, public
+from rlgrad.autograd.ops.define import many_dims, method, one_dim, public, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -156,7 +156,9 @@ def _spread_arguments(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, An
 
 
 @method
-def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def var(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """Variance, divided by ``n - correction`` (1 unless told)."""
     dim, correction = _spread_arguments(dim, unbiased, correction)
     input = _floating("var", input, None)
@@ -164,7 +166,9 @@ def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: b
 
 
 @method
-def std(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None) -> Tensor:
+def std(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> Tensor:
     """Standard deviation, the root of :func:`var`."""
     dim, correction = _spread_arguments(dim, unbiased, correction)
     input = _floating("std", input, None)
@@ -275,7 +279,9 @@ def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along
 def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     array = input._array
     if array.size == 0:
-        raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim")
+        raise IndexError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim"
+        )
     if dim is None:
         return wrap(getattr(array.reshape(-1), name)())
     dim = one_dim(dim, array.ndim)
@@ -364,5 +370,6 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if p is None or p == "fro":
         p = 2
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
+
 
 __all__ = public(globals())

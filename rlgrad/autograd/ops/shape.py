@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, write_out, public
+from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, public, write_out
 from rlgrad.autograd.registry import Op, apply, apply_list
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -141,7 +141,9 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if -1 in inner:
         inner[inner.index(-1)] = shape[dim] // -math.prod(inner)
     if math.prod(inner) != shape[dim]:
-        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]})")
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]})"
+        )
     return reshape(input, *shape[:dim], *inner, *shape[dim + 1 :])
 
 
@@ -425,9 +427,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     dim = one_dim(dim, len(shape))
     if not -shape[dim] <= index < shape[dim]:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
     return apply(_select, (input,), (dim, index % shape[dim]))
 
 
