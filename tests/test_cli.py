@@ -189,10 +189,7 @@ def test_multirun_trains_once_per_value(command):
     code, _, err = command("reinforce", "--multirun", "seed=0,1", *TINY)
     assert code == 0, err
     sweep = only_run("reinforce")
-    seeds = [
-        re.search(r"^seed: (\d)", path.read_text(), re.M).group(1)
-        for path in sorted(sweep.glob("*/config.yaml"))
-    ]
+    seeds = [re.search(r"^seed: (\d)", path.read_text(), re.M).group(1) for path in sorted(sweep.glob("*/config.yaml"))]
     assert seeds == ["0", "1"]
 
 
@@ -202,9 +199,7 @@ def test_a_stopped_and_resumed_run_is_the_run_that_was_not_stopped(command):
     assert command("reinforce", *short, "total_timesteps=900", "hydra.run.dir=parts")[0] == 0
     code, _, err = command("reinforce", "resume=parts", "total_timesteps=2000")
     assert code == 0, err
-    whole, parts = (
-        load_checkpoint(Path(run) / "checkpoint.safetensors")["state"] for run in ("whole", "parts")
-    )
+    whole, parts = (load_checkpoint(Path(run) / "checkpoint.safetensors")["state"] for run in ("whole", "parts"))
     assert repr(whole) == repr(parts)
     ours, theirs = read_metrics("parts"), read_metrics("whole")
     for tag in ("rollout/return", "loss/policy"):
@@ -218,6 +213,14 @@ def test_a_resumed_run_keeps_its_settings(command):
     assert code == 2
     assert "agent.gamma is 0.9 in run/config.yaml" in err
     assert "gamma: 0.9" in Path("run/config.yaml").read_text()
+
+
+def test_a_run_of_another_job_is_not_resumed(command):
+    assert command("gan", *TINY_GAN, "hydra.run.dir=run")[0] == 0
+    code, _, err = command("reinforce", "resume=run")
+    assert code == 2
+    assert "run/config.yaml is not of this job" in err
+    assert err.count("\n") == 1
 
 
 def test_a_pickle_is_not_resumed(command):
@@ -263,9 +266,7 @@ def test_a_nan_stops_training_and_keeps_the_last_good_checkpoint(command, monkey
         "reinforce", "env.id=nan_environment:NanAfterAWhile-v0", "total_timesteps=100_000", *TINY[1:]
     )
     assert code == 1
-    assert re.search(
-        r"stopped at .*step \d+: .* nan .*last good checkpoint is .*checkpoint\.safetensors", err
-    )
+    assert re.search(r"stopped at .*step \d+: .* nan .*last good checkpoint is .*checkpoint\.safetensors", err)
     assert "Traceback" not in err
     assert load_checkpoint(only_run("reinforce") / "checkpoint.safetensors")["state"]["num_timesteps"] <= 3000
 

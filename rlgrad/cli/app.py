@@ -168,9 +168,7 @@ def _train(job: Job, config: DictConfig) -> int:
 
 def _last_checkpoint(directory: Path) -> str:
     checkpoint = directory / CHECKPOINT_NAME
-    return (
-        f"The last good checkpoint is {checkpoint}." if checkpoint.exists() else "There is no checkpoint yet."
-    )
+    return f"The last good checkpoint is {checkpoint}." if checkpoint.exists() else "There is no checkpoint yet."
 
 
 def _remove_untouched(directory: Path) -> None:
@@ -216,11 +214,7 @@ def _into_the_run_that_is_resumed(arguments: Sequence[str]) -> list[str]:
     """A continued run writes where it wrote before."""
     arguments = list(arguments)
     given = [item.partition("=")[2].strip("'\"") for item in arguments if item.startswith("resume=")]
-    if (
-        given
-        and given[-1] not in ("", "null")
-        and not any(item.startswith("hydra.run.dir=") for item in arguments)
-    ):
+    if given and given[-1] not in ("", "null") and not any(item.startswith("hydra.run.dir=") for item in arguments):
         folder = str(checkpoint_path(given[-1]).parent.absolute())
         arguments.append("hydra.run.dir='" + folder.replace("\\", "\\\\").replace("'", "\\'") + "'")
     return arguments
@@ -235,15 +229,14 @@ def checkpoint_path(path: str) -> Path:
     given = Path(path)
     file = given / CHECKPOINT_NAME if given.is_dir() else given
     if not file.is_file():
-        raise UsageError(
-            f"resume={path}: there is no checkpoint {file}. Give a run's folder or its {CHECKPOINT_NAME}."
-        )
+        raise UsageError(f"resume={path}: there is no checkpoint {file}. Give a run's folder or its {CHECKPOINT_NAME}.")
     return file
 
 
 def _resumed_config(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
     """The settings of the run that continues, with what this command changes, if it may."""
     from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
 
     path = checkpoint_path(config.resume).parent / CONFIG_NAME
     if not path.is_file():
@@ -258,7 +251,10 @@ def _resumed_config(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
                 f"Leave {key} out, or start a new run."
             )
         OmegaConf.update(saved, key, new)
-    merged = OmegaConf.merge(config, saved)
+    try:
+        merged = OmegaConf.merge(config, saved)
+    except OmegaConfBaseException as error:
+        raise UsageError(f"resume={config.resume}: {path} is not of this job, or of this release.") from error
     merged.resume = config.resume
     return merged  # type: ignore[return-value]
 

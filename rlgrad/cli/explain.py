@@ -81,9 +81,7 @@ def _explain_missing_config(error: Exception, conf: Path) -> str:
 
 
 def _explain_wrong_type(place: str, kind: Any, overrides: Sequence[str], cause: BaseException) -> str:
-    given = next(
-        (item.partition("=")[2] for item in reversed(overrides) if item.partition("=")[0] == place), None
-    )
+    given = next((item.partition("=")[2] for item in reversed(overrides) if item.partition("=")[0] == place), None)
     if given is None:
         match = re.search(r"Value '(.*?)'", str(cause))
         given = match.group(1) if match else None

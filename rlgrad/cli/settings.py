@@ -198,9 +198,7 @@ def _restore(kind: Any, value: Any, place: str) -> Any:
         return _restore(parts[0], value, place) if len(parts) == 1 else value
     if origin is Literal and value not in arguments:
         choices = ", ".join(map(str, arguments))
-        raise ValueError(
-            f"{place} is one of {choices}, not {value!r}.{nearest(str(value), map(str, arguments))}"
-        )
+        raise ValueError(f"{place} is one of {choices}, not {value!r}.{nearest(str(value), map(str, arguments))}")
     if origin is tuple:
         return tuple(value)
     if dataclasses.is_dataclass(kind):

@@ -61,9 +61,7 @@ def train(job: GANJob, directory: Path) -> int:
     began = time.perf_counter()
     with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
         with Interrupt() as interrupt:
-            trainer.train(
-                logger=logger, progress=job.progress, checkpoint_path=checkpoint, interrupt=interrupt
-            )
+            trainer.train(logger=logger, progress=job.progress, checkpoint_path=checkpoint, interrupt=interrupt)
         if interrupt.requested:
             print(f"Interrupted after {trainer.iteration:,} iterations. Checkpoint: {checkpoint}")
             print(f"Continue with resume={checkpoint.parent}")

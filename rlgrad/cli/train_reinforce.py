@@ -80,9 +80,7 @@ def train(job: ReinforceJob, directory: Path) -> int:
             flush=True,
         )
         result = agent.evaluate(episodes=job.evaluation_episodes)
-        logger.scalars(
-            {"evaluation/return": result.mean, "evaluation/return_std": result.std}, agent.num_timesteps
-        )
+        logger.scalars({"evaluation/return": result.mean, "evaluation/return_std": result.std}, agent.num_timesteps)
     agent.close()
     print(f"Evaluation: mean return {result}, deterministic")
     print(f"Checkpoint: {checkpoint}")
