@@ -33,9 +33,7 @@ class GaussianMixture:
         (3, 2)
     """
 
-    def __init__(
-        self, centers: ArrayLike, sigma: float, seed: int | np.random.Generator | None = None
-    ) -> None:
+    def __init__(self, centers: ArrayLike, sigma: float, seed: int | np.random.Generator | None = None) -> None:
         self.centers = np.array(centers, dtype=np.float64)
         if self.centers.ndim != 2 or 0 in self.centers.shape:
             raise ValueError(f"centers must have shape (modes, features); got shape {self.centers.shape}")
@@ -114,9 +112,7 @@ def ring(
         seed: of the samples.
     """
     if modes < 1 or not radius > 0:
-        raise ValueError(
-            f"a ring needs at least 1 mode and a positive radius; got modes={modes}, radius={radius}"
-        )
+        raise ValueError(f"a ring needs at least 1 mode and a positive radius; got modes={modes}, radius={radius}")
     angles = 2 * np.pi * np.arange(modes) / modes
     return GaussianMixture(radius * np.stack([np.cos(angles), np.sin(angles)], axis=1), sigma, seed)
 
@@ -133,13 +129,9 @@ def grid(
         seed: of the samples.
     """
     if side < 1 or not spacing > 0:
-        raise ValueError(
-            f"a grid needs side of at least 1 and a positive spacing; got side={side}, spacing={spacing}"
-        )
+        raise ValueError(f"a grid needs side of at least 1 and a positive spacing; got side={side}, spacing={spacing}")
     axis = spacing * (np.arange(side) - (side - 1) / 2)
-    return GaussianMixture(
-        np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2), sigma, seed
-    )
+    return GaussianMixture(np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2), sigma, seed)
 
 
 DATA: dict[str, Callable[..., GaussianMixture]] = {"ring": ring, "grid": grid}
@@ -161,9 +153,7 @@ def make_data(name: str, seed: int | np.random.Generator | None = None, **option
         GaussianMixture(modes=9, features=2, sigma=0.05)
     """
     if name not in DATA:
-        raise ValueError(
-            f"unknown data {name!r}; known data: {', '.join(sorted(DATA))}.{nearest(name, DATA)}"
-        )
+        raise ValueError(f"unknown data {name!r}; known data: {', '.join(sorted(DATA))}.{nearest(name, DATA)}")
     build = DATA[name]
     known = [parameter for parameter in build.__annotations__ if parameter not in ("seed", "return")]
     for option in options:

@@ -38,9 +38,7 @@ class ModeCoverage:
         )
 
 
-def mode_coverage(
-    samples: ArrayLike, centers: ArrayLike, sigma: float, threshold: float = 3.0
-) -> ModeCoverage:
+def mode_coverage(samples: ArrayLike, centers: ArrayLike, sigma: float, threshold: float = 3.0) -> ModeCoverage:
     """Count the modes that samples reach, and how evenly.
 
     A sample belongs to its nearest centre and is of high quality when its Mahalanobis distance from that
@@ -60,21 +58,21 @@ def mode_coverage(
         >>> print(mode_coverage([[0.0, 0.1], [0.1, 0.0]], centers=[[0.0, 0.0], [9.0, 0.0]], sigma=0.1))
         1/2 modes, 100.0 % high quality, reverse KL 0.6931
     """
-    samples, centers = np.asarray(samples, np.float64), np.asarray(centers, np.float64)
-    if centers.ndim != 2 or 0 in centers.shape:
-        raise ValueError(f"centers must have shape (modes, features); got shape {centers.shape}")
-    if samples.ndim != 2 or samples.shape[0] == 0 or samples.shape[1] != centers.shape[1]:
+    points, means = np.asarray(samples, np.float64), np.asarray(centers, np.float64)
+    if means.ndim != 2 or 0 in means.shape:
+        raise ValueError(f"centers must have shape (modes, features); got shape {means.shape}")
+    if points.ndim != 2 or points.shape[0] == 0 or points.shape[1] != means.shape[1]:
         raise ValueError(
-            f"samples must have shape (n, {centers.shape[1]}) with n of at least 1, to match centers of "
-            f"shape {centers.shape}; got shape {samples.shape}"
+            f"samples must have shape (n, {means.shape[1]}) with n of at least 1, to match centers of "
+            f"shape {means.shape}; got shape {points.shape}"
         )
     if not (sigma > 0 and threshold > 0):
         raise ValueError(f"sigma and threshold must be positive; got sigma={sigma}, threshold={threshold}")
-    n, total_modes = len(samples), len(centers)
-    samples = samples[np.isfinite(samples).all(axis=1)]
-    squared = ((samples[:, None, :] - centers) ** 2).sum(axis=-1)
+    n, total_modes = len(points), len(means)
+    points = points[np.isfinite(points).all(axis=1)]
+    squared = ((points[:, None, :] - means) ** 2).sum(axis=-1)
     nearest_center = squared.argmin(axis=1)
-    is_high_quality = squared[np.arange(len(samples)), nearest_center] < (threshold * sigma) ** 2
+    is_high_quality = squared[np.arange(len(points)), nearest_center] < (threshold * sigma) ** 2
     counts = np.bincount(nearest_center[is_high_quality], minlength=total_modes)
     good = int(counts.sum())
     share = counts[counts > 0] / max(good, 1)

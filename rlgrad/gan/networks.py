@@ -40,9 +40,7 @@ class MLPGenerator(nn.Module):
         torch.Size([5, 2])
     """
 
-    def __init__(
-        self, latent_dim: int, out_features: int, hidden_sizes: Sequence[int] = (128, 128, 128)
-    ) -> None:
+    def __init__(self, latent_dim: int, out_features: int, hidden_sizes: Sequence[int] = (128, 128, 128)) -> None:
         super().__init__()
         _check_sizes(latent_dim=latent_dim, out_features=out_features, hidden_sizes=hidden_sizes)
         self.layers = nn.Sequential(*_perceptron([latent_dim, *hidden_sizes, out_features], nn.ReLU))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import rlgrad
-from rlgrad import Tensor, nn, optim
+from rlgrad import Tensor, optim
 from rlgrad.gan.config import DEFAULT_OPTIMIZER, GANConfig
 from rlgrad.gan.data import GaussianMixture, make_data
 from rlgrad.gan.losses import make_loss, r1_penalty
@@ -66,6 +66,10 @@ class GANTrainer:
             discriminator = MLPDiscriminator(self.data.features, config.hidden_sizes)
         self.generator = generator.to(self.device)
         self.discriminator = discriminator.to(self.device)
+        self._named_parameters = {
+            player: [(f"{player}.{name}", parameter) for name, parameter in network.named_parameters()]
+            for player, network in (("generator", self.generator), ("discriminator", self.discriminator))
+        }
         self.optimizer_options = dict(optimizer if optimizer is not None else DEFAULT_OPTIMIZER)
         self.optimizer_g, self.optimizer_d = (
             optim.make(params=network.parameters(), lr=config.learning_rate, **self.optimizer_options)
@@ -94,7 +98,7 @@ class GANTrainer:
         if self.config.r1_gamma > 0:
             losses["r1_penalty"] = penalty = r1_penalty(real_logits, real, self.config.r1_gamma)
             loss = loss + penalty
-        return self._update("discriminator", self.discriminator, self.optimizer_d, loss, losses)
+        return self._update("discriminator", self.optimizer_d, loss, losses)
 
     def step_g(self, fake: Tensor) -> dict[str, float]:
         """Move the generator towards samples that the discriminator, as it is now, takes for real.
@@ -110,7 +114,7 @@ class GANTrainer:
         """
         with frozen(self.discriminator):
             loss = self.loss.generator(self.discriminator(fake))
-            return self._update("generator", self.generator, self.optimizer_g, loss, {"generator": loss})
+            return self._update("generator", self.optimizer_g, loss, {"generator": loss})
 
     def train_step(self) -> dict[str, float]:
         """One iteration: learning rates, one batch of each kind, :meth:`step_d`, :meth:`step_g`.
@@ -169,10 +173,7 @@ class GANTrainer:
                     rows["optimizer/learning_rate"] = self.learning_rate
                     rows["time/iterations_per_second"] = bar.rate
                     logger.scalars(rows, self.iteration)
-                if (
-                    self.iteration % self.config.evaluate_every == 0
-                    or self.iteration == self.config.iterations
-                ):
+                if self.iteration % self.config.evaluate_every == 0 or self.iteration == self.config.iterations:
                     self._report(bar, logger)
                     if checkpoint_path is not None and self.iteration < end:
                         self.save(checkpoint_path)
@@ -269,17 +270,12 @@ class GANTrainer:
         return trainer
 
     def _update(
-        self,
-        name: str,
-        module: nn.Module,
-        optimizer: optim.Optimizer,
-        loss: Tensor,
-        losses: dict[str, Tensor],
+        self, player: str, optimizer: optim.Optimizer, loss: Tensor, losses: dict[str, Tensor]
     ) -> dict[str, float]:
         optimizer.zero_grad()
         loss.backward()
         values = {key: value.item() for key, value in losses.items()}
-        check_finite(self.iteration, values, ((f"{name}.{key}", p) for key, p in module.named_parameters()))
+        check_finite(self.iteration, values, self._named_parameters[player])
         optimizer.step()
         return values
 

@@ -82,13 +82,9 @@ def test_impossible_mixtures_are_refused(centers, sigma, message):
 
 
 def test_wrong_names_and_numbers_are_refused():
-    with pytest.raises(
-        ValueError, match=r"unknown data 'rign'; known data: grid, ring\. Did you mean 'ring'\?"
-    ):
+    with pytest.raises(ValueError, match=r"unknown data 'rign'; known data: grid, ring\. Did you mean 'ring'\?"):
         make_data("rign")
-    with pytest.raises(
-        ValueError, match=r"no setting 'mode'; it has modes, radius, sigma\. Did you mean 'modes'\?"
-    ):
+    with pytest.raises(ValueError, match=r"no setting 'mode'; it has modes, radius, sigma\. Did you mean 'modes'\?"):
         make_data("ring", mode=3)
     with pytest.raises(ValueError, match="modes=0"):
         ring(modes=0)

@@ -97,9 +97,7 @@ def test_logits_recomputed_after_the_discriminators_step_are_those_of_the_new_di
 def test_100_steps_equal_50_saved_and_resumed_for_50_more_bit_for_bit(tmp_path, name, r1_gamma):
     optimizer = {"name": name}
     whole = GANTrainer(small(r1_gamma=r1_gamma), seed=7, optimizer=optimizer).train()
-    GANTrainer(small(r1_gamma=r1_gamma), seed=7, optimizer=optimizer).train(50).save(
-        tmp_path / "half.safetensors"
-    )
+    GANTrainer(small(r1_gamma=r1_gamma), seed=7, optimizer=optimizer).train(50).save(tmp_path / "half.safetensors")
     resumed = GANTrainer.load(tmp_path / "half.safetensors")
     assert resumed.iteration == 50
     resumed.train()
