@@ -102,9 +102,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path} is damaged: its list of contents does not fit its arrays ({error!r})."
         ) from error
     if not isinstance(state, dict):
-        raise CheckpointError(
-            f"{path} is damaged: it holds a {type(state).__name__} where a dict was expected."
-        )
+        raise CheckpointError(f"{path} is damaged: it holds a {type(state).__name__} where a dict was expected.")
     return state
 
 
@@ -120,9 +118,7 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
         items = [_encode(item, f"{place}/{index}", arrays) for index, item in enumerate(value)]
         return {_TUPLE: items} if isinstance(value, tuple) else items
     if isinstance(value, dict):
-        pairs = [
-            (_checked_key(key, place), _encode(item, f"{place}/{key}", arrays)) for key, item in value.items()
-        ]
+        pairs = [(_checked_key(key, place), _encode(item, f"{place}/{key}", arrays)) for key, item in value.items()]
         if any(not isinstance(key, str) or key in _MARKS for key, _ in pairs):
             return {_DICT: [list(pair) for pair in pairs]}
         return dict(pairs)
@@ -136,9 +132,7 @@ def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     name = place.lstrip("/") or "value"
     while name in arrays:
         name += "'"
-    arrays[name] = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)).reshape(
-        array.shape
-    )
+    arrays[name] = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("="), copy=False)).reshape(array.shape)
     return {_ARRAY: name}
 
 
@@ -161,9 +155,7 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
 def _checked_key(key: Any, place: str) -> str | int:
     if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
         return key
-    raise CheckpointError(
-        f"A checkpoint's dict keys are strings or integers, got {key!r} (in '{place.lstrip('/')}')."
-    )
+    raise CheckpointError(f"A checkpoint's dict keys are strings or integers, got {key!r} (in '{place.lstrip('/')}').")
 
 
 def _to_numpy(value: Any) -> np.ndarray | None:
@@ -196,8 +188,7 @@ def _read_metadata(path: Path) -> dict[str, str]:
     opens_with_brace = start[8:9] == b"{"
     if not opens_with_brace and start[:2] == b"PK":
         raise CheckpointError(
-            f"{path} is a zip archive (as torch.save and np.savez write), not a checkpoint of rlgrad; "
-            "it is not opened."
+            f"{path} is a zip archive (as torch.save and np.savez write), not a checkpoint of rlgrad; it is not opened."
         )
     if not opens_with_brace and start[:1] == b"\x80":
         raise CheckpointError(f"{path} is a pickle, and loading one runs code: rlgrad does not open pickles.")

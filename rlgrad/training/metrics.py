@@ -73,9 +73,7 @@ class MetricLogger:
                 summary.value.add(tag=tag, simple_value=number)
             self._event_writer().add_summary(summary, int(step), now)
         if self._csv:
-            self._row_writer().writerows(
-                [int(step), f"{now:.3f}", tag, repr(n)] for tag, n in numbers.items()
-            )
+            self._row_writer().writerows([int(step), f"{now:.3f}", tag, repr(n)] for tag, n in numbers.items())
 
     def image(self, tag: str, image: np.ndarray, step: int) -> None:
         """Log a picture at ``step``, and keep the newest one as ``<tag>.png`` in the run's folder.

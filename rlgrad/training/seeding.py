@@ -28,8 +28,6 @@ def spawn_generators(seed: int, *names: str) -> dict[str, np.random.Generator]:
     if seed < 0:
         raise ValueError(f"seed must be a non-negative integer, got {seed}")
     return {
-        name: np.random.Generator(
-            np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),)))
-        )
+        name: np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(zlib.crc32(name.encode()),))))
         for name in names
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 
 _SETTERS = (
@@ -41,10 +42,8 @@ def set_num_threads(threads: int | None = None) -> bool:
         threads = 1
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
-    from numpy._core import _multiarray_umath
-
     # Looking a name up in NumPy's extension module finds it in the library that the module is linked with.
-    library = ctypes.CDLL(_multiarray_umath.__file__)
+    library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
     for name in _SETTERS:
         setter = getattr(library, name, None)
         if setter is not None:

@@ -17,17 +17,13 @@ from safetensors.numpy import save_file
 
 from rlgrad.training import CheckpointError, load_checkpoint, save_checkpoint
 
-LEAVES = (
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.just("$array")
-)
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.just("$array")
 TREES = st.recursive(
     LEAVES,
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.lists(inner, max_size=3).map(tuple)
-        | st.dictionaries(
-            st.text() | st.integers() | st.sampled_from(["$array", "$dict", "$tuple"]), inner, max_size=3
-        )
+        | st.dictionaries(st.text() | st.integers() | st.sampled_from(["$array", "$dict", "$tuple"]), inner, max_size=3)
     ),
     max_leaves=10,
 )
@@ -162,9 +158,7 @@ def test_other_formats_are_refused_each_with_its_own_words(tmp_path):
 
 def test_a_tree_that_does_not_fit_its_arrays_is_refused(tmp_path):
     tree = json.dumps({"weight": {"$array": "weight"}})
-    save_file(
-        {"other": np.zeros(2)}, tmp_path / "c", {"format": "rlgrad-checkpoint", "version": "1", "tree": tree}
-    )
+    save_file({"other": np.zeros(2)}, tmp_path / "c", {"format": "rlgrad-checkpoint", "version": "1", "tree": tree})
     with pytest.raises(CheckpointError, match="does not fit its arrays"):
         load_checkpoint(tmp_path / "c")
 

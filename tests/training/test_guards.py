@@ -30,9 +30,7 @@ def test_finite_losses_and_gradients_pass():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_bad_loss_names_the_step_the_loss_and_the_parameter(bad):
     parameters = [("0.weight", Parameter([1.0], [1.0])), ("0.bias", Parameter([1.0], [math.nan]))]
-    with pytest.raises(
-        NonFiniteError, match=r"step 12: the loss 'value'.*gradient of parameter '0\.bias'"
-    ) as caught:
+    with pytest.raises(NonFiniteError, match=r"step 12: the loss 'value'.*gradient of parameter '0\.bias'") as caught:
         check_finite(12, {"policy": 1.0, "value": bad}, iter(parameters))
     assert (caught.value.step, caught.value.loss, caught.value.parameter) == (12, "value", "0.bias")
     assert isinstance(caught.value, FloatingPointError)

@@ -15,9 +15,7 @@ def test_a_run_folder_is_made_and_left_empty(tmp_path):
 
 def test_a_folder_that_cannot_be_made_says_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(
-        OSError, match=r"output folder .*file/run cannot be written .*Choose another.*not started"
-    ):
+    with pytest.raises(OSError, match=r"output folder .*file/run cannot be written .*Choose another.*not started"):
         prepare_run_directory(tmp_path / "file" / "run")
 
 
