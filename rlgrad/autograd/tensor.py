@@ -387,26 +387,6 @@ class Tensor:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return edge.hooked().add("post_accumulate", hook)
 
-    def backward(
-        self,
-        gradient: Tensor | None = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Sequence[Tensor] | Tensor | None = None,
-    ) -> None:
-        """Differentiate this tensor and add the gradients to the ``.grad`` of the leaves it came from.
-
-        Args:
-            gradient: gradient of some later scalar with respect to this tensor, of its shape; may be left out for a
-                tensor with one element.
-            retain_graph: keep what the graph saved, so that it can be differentiated again.
-            create_graph: record the backward pass itself, for higher derivatives.
-            inputs: accumulate for these tensors only.
-        """
-        from rlgrad.autograd.differentiate import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
     # Aliases and copies
 
     def detach(self) -> Tensor:
