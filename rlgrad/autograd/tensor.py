@@ -522,13 +522,9 @@ class Tensor:
         return int(self._array.item())
 
     def __format__(self, spec: str) -> str:
-        return (
-            format(self.item(), spec)
-            if self._array.ndim == 0 and spec
-            else repr(self)
-            if not spec
-            else _no_format(self)
-        )
+        if self._array.ndim == 0:
+            return format(self.item(), spec)
+        return _no_format(self) if spec else repr(self)
 
     def __contains__(self, element: Any) -> bool:
         value = element._array if isinstance(element, Tensor) else element

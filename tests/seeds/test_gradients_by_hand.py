@@ -202,7 +202,7 @@ result = (tensor.detach().cpu() ** 2).sum()
 def test_cuda_without_a_gpu_is_one_clear_error(run):
     if rlgrad.cuda.is_available():
         pytest.skip("there is a GPU here")
-    with pytest.raises(RuntimeError, match="CuPy|not available") as caught:
+    with pytest.raises(RuntimeError, match=r"CuPy|not available") as caught:
         run(ON_THE_GPU)
     assert "\n" not in str(caught.value)
     assert "cpu" in str(caught.value)
