@@ -134,14 +134,10 @@ class Agent(ABC):
         batch, single = self.observations.check(obs)
         if not deterministic and generator is None:
             generator = np.random.default_rng()
-        actions = self.actions.to_env(
-            self.act(self.observations.encode(batch), None if deterministic else generator)
-        )
+        actions = self.actions.to_env(self.act(self.observations.encode(batch), None if deterministic else generator))
         return actions[0] if single else actions
 
-    def evaluate(
-        self, episodes: int = 100, deterministic: bool = True, seed: int | None = None
-    ) -> Evaluation:
+    def evaluate(self, episodes: int = 100, deterministic: bool = True, seed: int | None = None) -> Evaluation:
         """Undiscounted returns over whole episodes, in environments of their own.
 
         The episodes depend on `seed` alone, so equal policies get equal figures; training is not disturbed.
@@ -164,9 +160,7 @@ class Agent(ABC):
             self._evaluation_envs = make(self.env, wanted, **self.env_options)
 
         def act(obs: np.ndarray) -> np.ndarray:
-            return self.actions.to_env(
-                self.act(self.observations.encode(obs), None if deterministic else source)
-            )
+            return self.actions.to_env(self.act(self.observations.encode(obs), None if deterministic else source))
 
         return evaluate_policy(act, self._evaluation_envs, episodes, start)
 
@@ -184,9 +178,7 @@ class Agent(ABC):
         save_checkpoint(path, {"description": description, "state": self.state_dict()})
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], env: str | EnvFactory | None = None, device: str = "cpu"
-    ) -> Self:
+    def load(cls, path: str | os.PathLike[str], env: str | EnvFactory | None = None, device: str = "cpu") -> Self:
         """Rebuilds an agent from `save`; going on with `learn` continues the run.
 
         Args:
@@ -203,9 +195,7 @@ class Agent(ABC):
             name, saved_env = description.pop("agent"), description.pop("env")
             settings = description.pop("config")
         except (KeyError, TypeError) as error:
-            raise CheckpointError(
-                f"{path} is not a checkpoint of an agent: it has no entry {error}."
-            ) from error
+            raise CheckpointError(f"{path} is not a checkpoint of an agent: it has no entry {error}.") from error
         if name != cls.__name__:
             raise CheckpointError(f"{path} holds a {name} agent: load it with {name}.load.")
         if env is None and saved_env is None:

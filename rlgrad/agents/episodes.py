@@ -101,9 +101,7 @@ def play_episodes(
             cut_obs.append(infos["final_obs"][copy])
         if recorded >= min_steps:
             active &= ~(terminated | truncated)
-    observed, actions, rewards, terminated, truncated, kept = (
-        np.stack(column) for column in zip(*rows, strict=True)
-    )
+    observed, actions, rewards, terminated, truncated, kept = (np.stack(column) for column in zip(*rows, strict=True))
     _check_finite(observed, rewards, kept, first_step, name)
     last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, observed.shape[-1]), dtype=np.float32)
     cuts = np.array(cut_at, dtype=np.int64).reshape(-1, 2)

@@ -144,17 +144,13 @@ class Reinforce(Agent):
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
-        self.generators = spawn_generators(
-            seed, "parameters", "environment", "exploration", "minibatch", "check"
-        )
+        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
         obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = mlp([obs_dim, *hidden, action_dim], config.activation, output_gain=0.01)
             self.policy = Policy(net, self.actions.discrete, action_dim, config.log_std).to(device)
-            self.baseline = (
-                mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
-            )
+            self.baseline = mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:
@@ -172,9 +168,7 @@ class Reinforce(Agent):
             output = self.policy.net(self._tensor(self._normalize(encoded))).cpu().numpy()
             if self.actions.discrete:
                 # Gumbel-max: adding Gumbel noise to logits and taking the largest draws from their softmax.
-                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(
-                    -1
-                )
+                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(-1)
             if generator is None:
                 return output
             noise = generator.standard_normal(output.shape, dtype=np.float32)
@@ -245,9 +239,7 @@ class Reinforce(Agent):
                     losses.append(baseline_loss.item())
             metrics["loss/baseline"] = float(np.mean(losses))
             spread = float(returns.var())
-            metrics["baseline/explained_variance"] = (
-                1 - float((returns - values).var()) / spread if spread else 0.0
-            )
+            metrics["baseline/explained_variance"] = 1 - float((returns - values).var()) / spread if spread else 0.0
         if config.normalize_observations:
             self.observation_stats.update(batch.obs)
         self.num_updates += 1
@@ -337,9 +329,7 @@ class Reinforce(Agent):
         return {"optimizer": self.optimizer_options}
 
     def _tensor(self, array: np.ndarray) -> Tensor:
-        tensor = rlgrad.from_numpy(
-            np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64)
-        )
+        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
         return tensor if self.device == "cpu" else tensor.to(self.device)
 
     def _normalize(self, encoded: np.ndarray) -> np.ndarray:
@@ -363,7 +353,5 @@ class Reinforce(Agent):
             return False
         # Episodes of their own for each check: meeting the same ones again and again would select for luck in
         # them.
-        result = self.evaluate(
-            self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31))
-        )
+        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
         return result.mean - 2 * result.standard_error >= threshold

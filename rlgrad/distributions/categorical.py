@@ -64,9 +64,7 @@ class Categorical(Distribution):
 
     def log_prob(self, value: Tensor) -> Tensor:
         if value.is_floating_point():
-            raise TypeError(
-                f"Categorical outcomes are integers, got a tensor of {value.dtype}; use `.long()`."
-            )
+            raise TypeError(f"Categorical outcomes are integers, got a tensor of {value.dtype}; use `.long()`.")
         if tuple(value.shape) == self.batch_shape:
             return self.logits.gather(-1, value.long().unsqueeze(-1)).squeeze(-1)
         shape = np.broadcast_shapes(tuple(value.shape), self.batch_shape)
@@ -79,9 +77,7 @@ class Categorical(Distribution):
         finite = self.logits.clamp(min=float(np.finfo(np.float32).min))
         return -(finite * self.probs).sum(-1)
 
-    def sample(
-        self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
         # Gumbel-max: the largest of logits plus standard Gumbel noise falls on outcome k with probability
         # softmax_k.
         with rlgrad.no_grad():

@@ -34,9 +34,7 @@ class Distribution(ABC):
         """Entropy in nats, of shape `batch_shape`."""
 
     @abstractmethod
-    def sample(
-        self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
         """Draws outcomes without recording, of shape `(*sample_shape, *batch_shape, *event_shape)`.
 
         Args:

@@ -36,8 +36,7 @@ class Normal(Distribution):
             shape = np.broadcast_shapes(tuple(first.shape), tuple(second.shape))
         except ValueError:
             raise ValueError(
-                f"loc of shape {tuple(first.shape)} and scale of shape {tuple(second.shape)} "
-                "do not broadcast."
+                f"loc of shape {tuple(first.shape)} and scale of shape {tuple(second.shape)} do not broadcast."
             ) from None
         self.loc = first if tuple(first.shape) == shape else first.expand(*shape)
         self.scale = second if tuple(second.shape) == shape else second.expand(*shape)
@@ -64,15 +63,11 @@ class Normal(Distribution):
     def entropy(self) -> Tensor:
         return self.scale.log() + (0.5 + _HALF_LOG_TWO_PI)
 
-    def rsample(
-        self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None
-    ) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
         """Draws by the reparameterisation `loc + scale * noise`, so that gradients reach both parameters."""
         return self.loc + self.scale * standard_normal(self.loc, self._shape(sample_shape), generator)
 
-    def sample(
-        self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None
-    ) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
         with rlgrad.no_grad():
             return self.rsample(sample_shape, generator)
 
@@ -91,9 +86,7 @@ class DiagonalNormal(Normal):
     def __init__(self, loc: Tensor, scale: Tensor) -> None:
         super().__init__(loc, scale)
         if not self.batch_shape:
-            raise ValueError(
-                "DiagonalNormal needs a last axis over the components, got tensors without axes."
-            )
+            raise ValueError("DiagonalNormal needs a last axis over the components, got tensors without axes.")
         self.batch_shape, self.event_shape = self.batch_shape[:-1], self.batch_shape[-1:]
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -33,9 +33,7 @@ class CartPoleVectorEnv(GymnasiumCartPoleVectorEnv):
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
 
-    def step(
-        self, action: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Advances every copy by one step and starts a new episode where one ended.
 
         Args:

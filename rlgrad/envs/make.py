@@ -103,9 +103,7 @@ def _resolve(env_id: str) -> str:
             ) from error
     if name in gym.registry:
         return name
-    versions = {
-        spec.version or 0: spec.id for spec in gym.registry.values() if spec.id == f"{name}-v{spec.version}"
-    }
+    versions = {spec.version or 0: spec.id for spec in gym.registry.values() if spec.id == f"{name}-v{spec.version}"}
     if not versions:
         raise ValueError(f"There is no environment {env_id!r}.{_nearest_ids(name)}")
     return versions[max(versions)]
@@ -145,7 +143,6 @@ def _missing_dependency(env_id: str, error: Exception) -> str:
     for markers, extra in _EXTRAS:
         if any(marker in reason.lower() for marker in markers):
             return (
-                f"{env_id} needs the extra '{extra}', which is not installed: "
-                f"pip install 'rlgrad[{extra}]' ({reason})"
+                f"{env_id} needs the extra '{extra}', which is not installed: pip install 'rlgrad[{extra}]' ({reason})"
             )
     return f"{env_id} could not be built because a package is missing: {reason}"

@@ -31,9 +31,7 @@ class Identity(gym.Env):
         return self.observe(), {}
 
     def step(self, action):
-        reward = (
-            -float(np.abs(action - self.target).sum()) if self.continuous else float(action == self.target)
-        )
+        reward = -float(np.abs(action - self.target).sum()) if self.continuous else float(action == self.target)
         self.count += 1
         return self.observe(), reward, self.count == 10, False, {}
 
@@ -221,10 +219,7 @@ def test_a_loaded_agent_acts_as_the_saved_one(env, tmp_path):
     obs = np.random.default_rng(0).uniform(-1, 1, size=(50, agent.observations.dim))
     np.testing.assert_array_equal(agent.predict(obs), loaded.predict(obs))
     for seed in range(3):
-        drawn = [
-            a.predict(obs, deterministic=False, generator=np.random.default_rng(seed))
-            for a in (agent, loaded)
-        ]
+        drawn = [a.predict(obs, deterministic=False, generator=np.random.default_rng(seed)) for a in (agent, loaded)]
         np.testing.assert_array_equal(*drawn)
 
 
@@ -260,9 +255,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
 def test_a_nan_from_the_environment_names_the_step_and_the_environment(what):
     agent = Reinforce(lambda: Broken(what), ReinforceConfig(**SMALL), num_envs=2)
     agent.env.__name__ = "Broken"
-    with pytest.raises(
-        NonFiniteError, match=rf"environment step \d+: the {what} is \[?nan.*copy 0 of 2 of Broken"
-    ):
+    with pytest.raises(NonFiniteError, match=rf"environment step \d+: the {what} is \[?nan.*copy 0 of 2 of Broken"):
         agent.learn(1_000)
 
 
@@ -315,9 +308,7 @@ def test_the_logger_receives_every_update():
     agent = Reinforce("CartPole-v1", ReinforceConfig(**SMALL)).learn(500, logger=Recorder())
     assert len(seen) == agent.num_updates
     assert seen[-1][0] == agent.num_timesteps
-    assert {"rollout/return", "rollout/length", "loss/policy", "loss/baseline", "policy/entropy"} <= seen[0][
-        1
-    ].keys()
+    assert {"rollout/return", "rollout/length", "loss/policy", "loss/baseline", "policy/entropy"} <= seen[0][1].keys()
     assert all(np.isfinite(list(values.values())).all() for _, values in seen)
 
 

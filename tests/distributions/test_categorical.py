@@ -66,9 +66,7 @@ def test_a_sample_is_not_recorded():
 
 
 def test_the_mode_is_the_most_probable_outcome(logits):
-    np.testing.assert_array_equal(
-        Categorical(logits=rlgrad.from_numpy(logits)).mode.numpy(), logits.argmax(-1)
-    )
+    np.testing.assert_array_equal(Categorical(logits=rlgrad.from_numpy(logits)).mode.numpy(), logits.argmax(-1))
 
 
 def test_an_excluded_outcome_leaves_the_entropy_finite():

@@ -30,9 +30,7 @@ def test_episodes_equal_those_of_the_synchronous_environment():
             same = running & ~(terminated | truncated) if ours is obs else running
             np.testing.assert_allclose(ours[same], theirs[same], rtol=1e-5, atol=1e-6)
         for index in np.flatnonzero(running & (terminated | truncated)):
-            np.testing.assert_allclose(
-                infos["final_obs"][index], expected[4]["final_obs"][index], rtol=1e-5, atol=1e-6
-            )
+            np.testing.assert_allclose(infos["final_obs"][index], expected[4]["final_obs"][index], rtol=1e-5, atol=1e-6)
         running &= ~(terminated | truncated)
 
 
