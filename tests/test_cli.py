@@ -141,6 +141,22 @@ def test_a_mistake_in_the_gan_job_is_one_clean_message(command, arguments, words
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("num_enfs: 3", r"In env/Mine\.yaml: there is no setting 'env\.num_enfs'. Did you mean 'env\.num_envs'\?"),
+        ("num_envs: many", r"In env/Mine\.yaml: env\.num_envs must be a whole number \(int\).*'many'"),
+    ],
+)
+def test_a_mistake_in_a_configuration_file_of_ones_own_names_the_file(command, line, words):
+    Path("conf/env").mkdir(parents=True)
+    Path("conf/env/Mine.yaml").write_text(f"id: CartPole-v1\n{line}\n")
+    code, _, err = command("reinforce", "--config-dir", "conf", "env=Mine", *TINY)
+    assert code == 2
+    assert re.search(words, err), err
+    assert err.count("\n") == 1
+
+
 def test_cuda_without_a_gpu_is_one_sentence(command, monkeypatch):
     from rlgrad.backend import devices
 

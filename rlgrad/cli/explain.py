@@ -32,6 +32,9 @@ def explain(error: Exception, keys: Mapping[str, Any], overrides: Sequence[str],
         return f"'{error.override}' cannot be read ({detail}). Quote special characters."
     if isinstance(error, MissingConfigException):
         return _explain_missing_config(error, conf)
+    match = re.match(r"In '([^']+)': \w+ raised while composing", str(error))
+    if match:
+        return _explain_wrong_file(match.group(1), str(error), keys)
     match = re.search(r"Ambiguous value for argument '([^']+)'", str(error))
     if match:
         key, _, value = match.group(1).partition("=")
@@ -78,6 +81,18 @@ def _explain_missing_config(error: Exception, conf: Path) -> str:
     more = " Any other Gymnasium environment: env.id=MountainCar-v0." if group == "env" else ""
     listed = ", ".join(options)
     return f"{group}={name}: there is no {kind} '{name}'.{nearest(name, options)} There are: {listed}.{more}"
+
+
+def _explain_wrong_file(name: str, text: str, keys: Mapping[str, Any]) -> str:
+    """A configuration file with a wrong name or value in it."""
+    lines = [line.strip() for line in text.splitlines()]
+    place = next((line.partition(": ")[2] for line in lines if line.startswith("full_key")), "")
+    group = name.rpartition("/")[0]
+    if group and not place.startswith(f"{group}."):
+        place = f"{group}.{place}"
+    if place in keys:
+        return f"In {name}.yaml: {place} must be {describe_type(keys[place])}. {lines[1]}."
+    return f"In {name}.yaml: there is no setting '{place}'.{nearest(place, keys)}"
 
 
 def _explain_wrong_type(place: str, kind: Any, overrides: Sequence[str], cause: BaseException) -> str:
