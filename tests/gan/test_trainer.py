@@ -267,3 +267,11 @@ def test_short_training_reaches_every_mode_of_the_ring():
     assert after["modes"] == 8
     assert after["high_quality"] > 0.4 > 2 * before["high_quality"]
     assert after["reverse_kl"] < 0.1
+
+
+@pytest.mark.slow
+def test_the_default_run_covers_the_ring_of_eight_with_high_quality():
+    coverage = GANTrainer(seed=0).train().evaluate()
+    assert coverage["modes"] == 8
+    assert coverage["high_quality"] >= 0.9
+    assert coverage["reverse_kl"] < 0.5
