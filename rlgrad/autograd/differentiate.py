@@ -36,7 +36,10 @@ def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -
                 f"grad can be implicitly created only for scalar outputs, but this one has shape {list(array.shape)}; "
                 "pass gradient= with that shape, or reduce it first, for example with .sum()"
             )
-        seed = np.ones(array.shape, array.dtype) if isinstance(array, np.ndarray) else module_of(array).ones_like(array)
+        if array.__class__ is np.ndarray:
+            seed = np.ones(array.shape, array.dtype) if array.ndim else array.dtype.type(1)
+        else:
+            seed = module_of(array).ones_like(array)
         return edge, wrap(seed) if recorded else seed
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
@@ -161,3 +164,28 @@ def grad(
             value = module_of(tensor._array).zeros_like(tensor._array)
         answers.append(value if value is None or isinstance(value, Tensor) else wrap(value))
     return tuple(answers)
+
+
+def _backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensors | None = None,
+) -> None:
+    """Differentiate this tensor and add the gradients to the ``.grad`` of the leaves it came from.
+
+    Args:
+        gradient: gradient of some later scalar with respect to this tensor, of its shape; may be left out for a tensor
+            with one element.
+        retain_graph: keep what the graph saved, so that it can be differentiated again.
+        create_graph: record the backward pass itself, for higher derivatives.
+        inputs: accumulate for these tensors only.
+    """
+    if gradient is None and not create_graph and inputs is None:
+        walk((_root(self, None, 0, False),), bool(retain_graph), False)
+    else:
+        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+Tensor.backward = _backward  # type: ignore[attr-defined]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 next_sequence = itertools.count(1).__next__
 _by_sequence = attrgetter("seq")
-_leaf_lock = threading.Lock()
+leaf_lock = threading.RLock()
+"""Held while leaves take their gradients, the one thing that backward passes in several threads share."""
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -170,20 +171,17 @@ class LeafNode(Node):
     def name(self) -> str:
         return "AccumulateGrad"
 
-    def accumulate(self, grad: Any, recorded: bool, borrowed: bool) -> None:
-        """Add to the leaf's ``.grad``; a ``borrowed`` array is visible elsewhere and so is copied, never kept."""
-        with _leaf_lock:
-            known = self.grad
-            if known is None:
-                self.grad = owned_copy(grad) if borrowed and not recorded else grad
-            elif recorded:
-                self.grad = self.tensor() + grad
-            elif known.__class__ is _ndarray:
-                known += grad
-            else:
-                tensor = self.tensor()
-                tensor._array += grad
-                tensor._cell[0] += 1
+    def accumulate(self, grad: Any, recorded: bool) -> None:
+        """Add to a gradient that is there already."""
+        known = self.grad
+        if recorded:
+            self.grad = self.tensor() + grad  # type: ignore[operator]
+        elif known.__class__ is _ndarray:
+            known += grad
+        else:
+            tensor = self.tensor()
+            tensor._array += grad  # type: ignore[union-attr]
+            tensor._cell[0] += 1  # type: ignore[union-attr]
 
     def tensor(self) -> Tensor | None:
         """The gradient as a tensor."""

@@ -6,13 +6,24 @@ input's dtype and checking shapes happen here once, not in each derivative.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import FREED, Hooks, LeafNode, Node, OutputOf, freed_error, owned_copy, stale_error
+from rlgrad.autograd.graph import (
+    FREED,
+    Hooks,
+    LeafNode,
+    Node,
+    OutputOf,
+    freed_error,
+    leaf_lock,
+    owned_copy,
+    stale_error,
+)
 from rlgrad.autograd.modes import modes, no_grad
 from rlgrad.autograd.namespace import namespace_of, recorded_namespace
 from rlgrad.autograd.tensor import wrap
@@ -111,34 +122,23 @@ def walk(
         saved = node.saved
         if saved is FREED:
             raise freed_error(node)
-        if plan is None:
+        if node.cells:
+            for cell, seen in zip(node.cells, node.versions):  # noqa: B905 - equal by construction
+                if cell[0] != seen:
+                    raise _annotated(node, stale_error(node))
+        if plan is None or plan.joint is not None or anomaly or (hooks is not None and hooks.post):
             wants = [edge is not None and (useful is None or edge in useful) for edge in edges]
-            results: Any = enumerate(node.run(ns, grad, wants))
+            calls: Any = _computed(node, ns, grad, wants, recorded)
         else:
-            cells = node.cells
-            if cells:
-                for cell, seen in zip(cells, node.versions):  # noqa: B905 - equal by construction
-                    if cell[0] != seen:
-                        raise _annotated(node, stale_error(node))
+            calls = plan.calls
             if recorded:
                 saved = _as_tensors(node, saved)
-            if plan.joint is not None:
-                wants = [edge is not None and (useful is None or edge in useful) for edge in edges]
-                results = enumerate(plan.joint(ns, grad, wants, *saved))
-            else:
-                results = [
-                    (index, vjp(ns, grad, *saved) if pick is None else vjp(ns, grad, *pick(saved)))
-                    for index, vjp, pick in plan.calls
-                    if useful is None or edges[index] in useful
-                ]
-        if hooks is not None and hooks.post:
-            results = _run_post_hooks(node, hooks, results, grad, recorded)
-        if anomaly:
-            results = list(results)
-            _check_nan(node, results, recorded)
-        for index, result in results:
+        for index, vjp, pick in calls:
             edge = edges[index]
-            if result is None or edge is None:
+            if edge is None or (useful is not None and edge not in useful):
+                continue
+            result = vjp(ns, grad, *saved) if pick is None else vjp(ns, grad, *pick(saved))
+            if result is None:
                 continue
             if result.shape != edge.shape:
                 result = _unbroadcast(ns, result, edge.shape, node, index)
@@ -150,7 +150,7 @@ def walk(
             known = pending.get(edge)
             if known is None:
                 pending[edge] = result
-                if result is grad or plan is None or result.__class__ is not _ndarray or result.base is not None:
+                if result is grad or result.__class__ is not _ndarray or result.base is not None or plan is None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
                 pending[edge] = known + result
@@ -163,21 +163,58 @@ def walk(
             node.saved = FREED
             node.cells = ()
 
-    for leaf, grad in pending.items():
-        if leaf.__class__ is not LeafNode or (useful is not None and leaf not in useful):
-            continue
-        hooks, shared = leaf.hooks, leaf in borrowed and leaf not in owned
-        if hooks is not None:
-            grad, shared = _run_hooks(leaf, hooks, grad, recorded), True
-        if not accumulate:
-            captured[leaf] = owned_copy(grad) if shared and not recorded else grad
-            continue
-        leaf.accumulate(grad, recorded, shared)  # type: ignore[attr-defined]
-        if hooks is not None and hooks.post_accumulate:
-            tensor = leaf.leaf()  # type: ignore[attr-defined]
-            for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
-                hook(tensor)
+    with leaf_lock:
+        for leaf, grad in pending.items():
+            if leaf.__class__ is not LeafNode or (useful is not None and leaf not in useful):
+                continue
+            shared = leaf in borrowed and leaf not in owned
+            hooks = leaf.hooks
+            if hooks is not None:
+                grad, shared = _run_hooks(leaf, hooks, grad, recorded), True
+            if shared and not recorded:
+                grad = owned_copy(grad)
+            if not accumulate:
+                captured[leaf] = grad
+                continue
+            if leaf.grad is None:  # type: ignore[attr-defined]
+                leaf.grad = grad  # type: ignore[attr-defined]
+            else:
+                leaf.accumulate(grad, recorded)  # type: ignore[attr-defined]
+            if hooks is not None and hooks.post_accumulate:
+                tensor = leaf.leaf()  # type: ignore[attr-defined]
+                for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
+                    hook(tensor)
     return captured
+
+
+def _computed(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: bool) -> list[Any]:
+    """A node's gradients computed all at once and put in the form of calls, for nodes that need more than theirs."""
+    plan, saved, hooks = node.plan, node.saved, node.hooks
+    if plan is None:
+        results = list(enumerate(node.run(ns, grad, wants)))
+    else:
+        values = _as_tensors(node, saved) if recorded else saved
+        if plan.joint is not None:
+            results = list(enumerate(plan.joint(ns, grad, wants, *values)))
+        else:
+            results = [
+                (index, vjp(ns, grad, *(values if pick is None else pick(values))))
+                for index, vjp, pick in plan.calls
+                if wants[index]
+            ]
+    if hooks is not None and hooks.post:
+        results = _run_post_hooks(node, hooks, results, grad, recorded)
+    if modes.anomaly:
+        _check_nan(node, results, recorded)
+    return [(index, functools.partial(_already, result), _nothing_saved) for index, result in results]
+
+
+def _already(result: Any, ns: Any, grad: Any) -> Any:
+    return result
+
+
+def _nothing_saved(saved: Any) -> tuple[()]:
+    return ()
 
 
 def _as_tensors(node: Node, saved: tuple[Any, ...]) -> list[Any]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from rlgrad.optim.optimizer import Optimizer, rate
+from rlgrad.optim.optimizer import Optimizer, constant, rate
 
 
 class Adam(Optimizer):
@@ -62,27 +62,27 @@ class Adam(Optimizer):
         self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
-        decoupled = group.get("decoupled_weight_decay", False)
+        decoupled = group["decoupled_weight_decay"]
+        mean, square = state[0], state[1]
         if decay and not decoupled:
             xp.multiply(values, decay, scratch)
             grad += scratch
-        mean, square = state[0], state[1]
-        mean *= beta1
-        xp.multiply(grad, 1 - beta1, scratch)
+        mean *= constant(beta1, mean)
+        xp.multiply(grad, constant(1 - beta1, grad), scratch)
         mean += scratch
-        square *= beta2
-        scratch *= grad
-        scratch *= (1 - beta2) / (1 - beta1)
+        xp.multiply(grad, grad, scratch)
+        scratch *= constant(1 - beta2, grad)
+        square *= constant(beta2, square)
         square += scratch
         if group["amsgrad"]:
             xp.maximum(state[2], square, state[2])
             square = state[2]
         xp.sqrt(square, scratch)
         scratch *= 1 / math.sqrt(1 - beta2**step)
-        scratch += group["eps"]
+        scratch += constant(group["eps"], scratch)
         xp.divide(mean, scratch, delta)
         delta *= lr / (1 - beta1**step)
-        if decay and decoupled:  # the shrunk value minus the change of the unshrunk one
+        if decay and decoupled:
             xp.multiply(values, lr * decay, scratch)
             delta += scratch
 

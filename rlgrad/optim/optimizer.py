@@ -41,7 +41,8 @@ class Flat:
         self.xp, self.dtype, self.device = module_of(array), array.dtype, device_of(array)
         self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
         self.steps = [0] * len(params)
-        with on_device(self.device):
+        self.place = on_device(self.device)
+        with self.place:
             self.grad, self.delta, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(3))
             self.state = {name: self.xp.zeros(self.bounds[-1], self.dtype) for name in names}
         self.changes = [
@@ -212,7 +213,7 @@ class Optimizer:
         if grads:
             steps = flat.steps
             runs = _runs(present, steps, len(flat.params))
-            with on_device(flat.device):
+            with flat.place:
                 flat.join(grads, runs)
                 for first, last in runs:
                     step = steps[first] + 1
@@ -400,3 +401,18 @@ def _restored(value: Any) -> Any:
 def rate(group: dict[str, Any]) -> float:
     """A group's learning rate as a number."""
     return float(group["lr"])
+
+
+_constants: dict[tuple[float, Any], np.ndarray] = {}
+
+
+def constant(value: float, like: Any) -> Any:
+    """A number in the form that costs an operation on ``like`` least: for NumPy a 0-d array of its dtype."""
+    if like.__class__ is not np.ndarray:
+        return value
+    known = _constants.get((value, like.dtype))
+    if known is None:
+        if len(_constants) > 1000:  # values that change every step do not belong here, but shall not pile up
+            _constants.clear()
+        known = _constants[value, like.dtype] = np.asarray(value, like.dtype)
+    return known

@@ -22,25 +22,31 @@ def _linear_forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     return out
 
 
+def _matrix(ns: Any, x: Any) -> Any:
+    """All but the last dimension merged into one."""
+    return x if x.ndim == 2 else ns.reshape(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+
+
 _linear = Op(
     "linear",
     _linear_forward,
     (
-        lambda ns, g, weight: (
-            ns.mm(g, weight) if g.ndim == 2 else ns.bmm(g, weight) if g.ndim > 2 else ns.mv(ns.t(weight), g)
-        ),
-        lambda ns, g, x: ns.mm(ns.t(g), x) if g.ndim == 2 else ns.mm(ns.t(_matrix(ns, g)), _matrix(ns, x)),
-        lambda ns, g: ns.sum(g, tuple(range(g.ndim - 1)), False) if g.ndim > 1 else g,
+        lambda ns, g, weight, x_shape: ns.reshape(ns.mm(_matrix(ns, g), weight), x_shape)
+        if g.ndim != 2
+        else ns.mm(g, weight),
+        lambda ns, g, x: ns.transposed_mm(_matrix(ns, g), _matrix(ns, x)),
+        lambda ns, g: ns.sum_rows(_matrix(ns, g)),
     ),
     node="AddmmBackward0",
 )
-
-
-def _matrix(ns: Any, x: Any) -> Any:
-    count = 1
-    for n in x.shape[:-1]:
-        count *= n
-    return ns.reshape(x, (count, x.shape[-1]))
+_transposed_mm = Op(
+    "transposed_mm",
+    lambda xp, a, b: a.T.dot(b),
+    (lambda ns, g, b: ns.mm(b, ns.t(g)), lambda ns, g, a: ns.mm(a, g)),
+)
+_sum_rows = Op(
+    "sum_rows", lambda xp, a: xp.add.reduce(a, 0), (lambda ns, g, a_shape: ns.expand(ns.reshape(g, (1, -1)), a_shape),)
+)
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -52,19 +58,25 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         bias: ``(out_features,)``.
     """
     x, w = input._array, weight._array
-    if w.ndim != 2 or x.ndim == 0 or x.shape[-1] != w.shape[1]:
-        shape = x.shape if x.ndim else (0,)
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({math.prod(shape[:-1])}x{shape[-1]} and "
-            f"{w.shape[-1] if w.ndim > 1 else w.shape}x{w.shape[0]}): linear got an input of shape {list(shape)} for a "
-            f"weight of shape {list(w.shape)}, whose last extents must agree"
-        )
-    if x.dtype is not w.dtype:
+    if w.ndim != 2 or x.ndim == 0 or x.shape[-1] != w.shape[1] or x.dtype is not w.dtype:
+        _refuse_linear(input, weight)
+    return apply(_linear, (input, weight, bias))
+
+
+def _refuse_linear(input: Tensor, weight: Tensor) -> None:
+    shape, w = tuple(input.shape) or (0,), tuple(weight.shape)
+    if input._array.dtype != weight._array.dtype:
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {input.dtype!r} and {weight.dtype!r}; convert the input with "
             f".to({weight.dtype!r})"
         )
-    return apply(_linear, (input, weight, bias))
+    if len(w) == 2 and shape[-1] == w[1] and input.ndim:
+        return
+    raise RuntimeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({math.prod(shape[:-1])}x{shape[-1]} and "
+        f"{'x'.join(map(str, reversed(w)))}): linear got an input of shape {list(input.shape)} for a weight of shape "
+        f"{list(w)}, whose last extents must agree"
+    )
 
 
 # Softmax

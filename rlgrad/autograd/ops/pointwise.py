@@ -229,7 +229,15 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 
 # Activations
 
-relu = unary("relu", lambda xp, a: xp.maximum(a, 0), lambda ns, g, out: g * ns.positive(out), kind="same")
+_ZEROS = {kind: np.zeros((), kind) for kind in dtypes.dtype.by_numpy}  # cheaper operands than Python's 0
+
+
+def _relu(xp: Any, a: Any) -> Any:
+    return xp.maximum(a, _ZEROS[a.dtype] if xp is np else 0)
+
+
+relu = unary("relu", _relu, lambda ns, g, out: g * ns.step(out), kind="same")  # the output is never negative
+Op("step", "sign", inputs=1)
 Op("positive", lambda xp, a: a > 0, inputs=1)
 
 _clamp = Op(
