@@ -4,6 +4,10 @@
 ``rlgrad.gan`` and are imported on their own.
 """
 
+import warnings as _warnings
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from rlgrad import autograd, backend, cuda, nn, optim
 from rlgrad.autograd.modes import (
     enable_grad,
@@ -13,14 +17,14 @@ from rlgrad.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
-from rlgrad.autograd.ops.creation import *  # noqa: F403
+from rlgrad.autograd.ops.creation import *
 from rlgrad.autograd.ops.creation import TYPED as _TYPED
-from rlgrad.autograd.ops.fused import *  # noqa: F403
-from rlgrad.autograd.ops.indexing import *  # noqa: F403
-from rlgrad.autograd.ops.linalg import *  # noqa: F403
-from rlgrad.autograd.ops.pointwise import *  # noqa: F403
-from rlgrad.autograd.ops.reductions import *  # noqa: F403
-from rlgrad.autograd.ops.shape import *  # noqa: F403
+from rlgrad.autograd.ops.fused import *
+from rlgrad.autograd.ops.indexing import *
+from rlgrad.autograd.ops.linalg import *
+from rlgrad.autograd.ops.pointwise import *
+from rlgrad.autograd.ops.reductions import *
+from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor
 from rlgrad.backend import random
@@ -50,3 +54,10 @@ from rlgrad.backend.random import (
 __version__ = "0.1.0"
 
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
+
+# As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim)")
+
+if _TYPE_CHECKING:  # dtypes, typed constructors and the ops, whose names the registry gives
+
+    def __getattr__(name: str) -> _Any: ...

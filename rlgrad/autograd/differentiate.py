@@ -53,12 +53,14 @@ def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -
     return edge, gradient if recorded else gradient._array
 
 
-def _run(recorded: bool, *args: Any, **kwargs: Any) -> dict[Node, Any]:
+def _run(
+    roots: Sequence[tuple[Node, Any]], keep: bool, recorded: bool, targets: Sequence[Node] | None, accumulate: bool
+) -> dict[Node, Any]:
     if not recorded:
-        return walk(*args, recorded=False, **kwargs)
+        return walk(roots, keep, False, targets, accumulate)
     outer, modes.grad = modes.grad, True
     try:
-        return walk(*args, recorded=True, **kwargs)
+        return walk(roots, keep, True, targets, accumulate)
     finally:
         modes.grad = outer
 
@@ -104,7 +106,7 @@ def backward(
             targets.append(edge)
     roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(outputs, gradients, strict=True))]
     keep = create_graph if retain_graph is None else retain_graph
-    _run(create_graph, roots, keep, targets=targets)
+    _run(roots, keep, create_graph, targets, True)
 
 
 def grad(
@@ -151,7 +153,7 @@ def grad(
         targets.append(edge)
     roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(results, gradients, strict=True))]
     keep = create_graph if retain_graph is None else retain_graph
-    found = _run(create_graph, roots, keep, targets=targets, accumulate=False)
+    found = _run(roots, keep, create_graph, targets, False)
     answers: list[Any] = []
     for index, (tensor, target) in enumerate(zip(wanted, targets, strict=True)):
         value = found.get(target)

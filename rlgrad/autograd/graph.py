@@ -175,7 +175,7 @@ class LeafNode(Node):
         """Add to a gradient that is there already."""
         known = self.grad
         if recorded:
-            self.grad = self.tensor() + grad  # type: ignore[operator]
+            self.grad = self.tensor() + grad
         elif known.__class__ is _ndarray:
             known += grad
         else:

@@ -69,7 +69,7 @@ class Plan:
             for _, vjp in functions:
                 wanted += [name for name in _parameters(vjp, 2) if name not in wanted]
         arrays = [inputs.index(n) for n in wanted if n in inputs and inputs.index(n) not in numbers]
-        outputs = [op.output_index(n) for n in wanted if op.output_index(n) is not None]
+        outputs = [k for k in map(op.output_index, wanted) if k is not None]
         plain = [inputs.index(n) for n in wanted if n in inputs and inputs.index(n) in numbers]
         plain += [len(inputs) + attributes.index(n) for n in wanted if n in attributes]
         shapes = [n for n in wanted if n.endswith("_shape") and n[:-6] in inputs]
@@ -132,10 +132,10 @@ class Op:
         self.joint = vjps if callable(vjps) else None
         self.vjps: tuple[Vjp | None, ...] = () if vjps is None or callable(vjps) else tuple(vjps)
         if variadic:
-            self.inputs, self.attributes = (), names[1:]
+            count, names = 0, names[1:]
         else:
             count = inputs if inputs is not None else max(len(self.vjps), 1)
-            self.inputs, self.attributes = names[:count], names[count:]
+        self.inputs, self.attributes = names[:count], names[count:]
         self.view, self.multiple, self.variadic = view, multiple, variadic
         self.differentiable = vjps is not None
         base = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"

@@ -92,7 +92,7 @@ def walk(
     useful = None if targets is None else _leading_to(nodes, set(targets))
     captured: dict[Node, Any] = {}
     wanted = None if targets is None or accumulate else frozenset(targets)
-    ns = recorded_namespace() if recorded else None
+    ns: Any = recorded_namespace() if recorded else None
     anomaly = modes.anomaly
     pending: dict[Node, Any] = {}
     owned: set[Node] = set()  # nodes whose pending gradient is a sum that this walk made
@@ -113,7 +113,7 @@ def walk(
             captured[node] = grad if recorded or (node in owned and hooks is None) else owned_copy(grad)
         edges = node.edges
         if node.__class__ is OutputOf:
-            pending.setdefault(edges[0], {})[node.index] = grad  # type: ignore[attr-defined, index]
+            pending.setdefault(edges[0], {})[node.index] = grad  # type: ignore[arg-type]
             continue
         if ns is None:
             ns = namespace_of(grad)
@@ -132,7 +132,7 @@ def walk(
         else:
             calls = plan.calls
             if recorded:
-                saved = _as_tensors(node, saved)
+                saved = tuple(_as_tensors(node, saved))
         for index, vjp, pick in calls:
             edge = edges[index]
             if edge is None or (useful is not None and edge not in useful):
@@ -176,12 +176,12 @@ def walk(
             if not accumulate:
                 captured[leaf] = grad
                 continue
-            if leaf.grad is None:  # type: ignore[attr-defined]
-                leaf.grad = grad  # type: ignore[attr-defined]
+            if leaf.grad is None:
+                leaf.grad = grad
             else:
-                leaf.accumulate(grad, recorded)  # type: ignore[attr-defined]
+                leaf.accumulate(grad, recorded)
             if hooks is not None and hooks.post_accumulate:
-                tensor = leaf.leaf()  # type: ignore[attr-defined]
+                tensor = leaf.leaf()
                 for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
                     hook(tensor)
     return captured
@@ -263,9 +263,10 @@ def _run_hooks(node: Node, hooks: Hooks, grad: Any, recorded: bool) -> Any:
         if hooks.retain is not None:
             tensor = hooks.retain()
             if tensor is not None:
-                known = tensor._extra.get("grad")
+                rare = tensor._rare()
+                known = rare.get("grad")
                 fresh = _tensor(grad, recorded)
-                tensor._extra["grad"] = fresh.clone() if known is None else known + fresh
+                rare["grad"] = fresh.clone() if known is None else known + fresh
         for hook in tuple(hooks.pre.values()):
             result = hook((_tensor(grad, recorded),))
             if result is not None:

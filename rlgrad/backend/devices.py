@@ -16,18 +16,19 @@ class device:
     __slots__ = ("index", "type")
 
     def __init__(self, type: str | int | device, index: int | None = None) -> None:
+        name: Any = type
         if isinstance(type, device):
-            type, index = type.type, type.index
+            name, index = type.type, type.index
         elif isinstance(type, int):
-            type, index = "cuda", type
+            name, index = "cuda", type
         elif isinstance(type, str) and ":" in type:
-            type, _, number = type.partition(":")
+            name, _, number = type.partition(":")
             if not number.isdecimal():
-                raise RuntimeError(f"Invalid device string: '{type}:{number}'; write 'cpu', 'cuda' or 'cuda:0'")
+                raise RuntimeError(f"Invalid device string: '{type}'; write 'cpu', 'cuda' or 'cuda:0'")
             index = int(number)
-        if type not in ("cpu", "cuda"):
-            raise RuntimeError(f"Expected one of cpu, cuda as device type, got {type!r}")
-        self.type: str = type
+        if name not in ("cpu", "cuda"):
+            raise RuntimeError(f"Expected one of cpu, cuda as device type, got {name!r}")
+        self.type: str = name
         self.index: int | None = index
 
     def __repr__(self) -> str:

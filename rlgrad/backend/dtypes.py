@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,8 +17,8 @@ class dtype:
     """
 
     __slots__ = ("category", "name", "numpy")
-    by_numpy: dict[np.dtype[Any], dtype] = {}
-    by_name: dict[str, dtype] = {}
+    by_numpy: ClassVar[dict[np.dtype[Any], dtype]] = {}
+    by_name: ClassVar[dict[str, dtype]] = {}
 
     def __init__(self, name: str, numpy: Any) -> None:
         self.name = name

@@ -25,8 +25,8 @@ class _Listed(Module):
         if isinstance(index, slice):
             chosen = list(self._modules.items())[index]
             if isinstance(self, Sequential):
-                return type(self)(OrderedDict(chosen))
-            return type(self)([m for _, m in chosen])
+                return Sequential(OrderedDict(chosen))
+            return ModuleList([m for _, m in chosen if m is not None])
         return self._modules[self._at(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:

@@ -18,6 +18,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ("__dict__", "_name")
+    _name: str | None
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         from rlgrad.autograd.ops.creation import empty
@@ -51,6 +52,7 @@ class Buffer(Tensor):
     """A tensor that is part of a module's state but not a parameter."""
 
     __slots__ = ("__dict__", "persistent")
+    persistent: bool
 
     def __new__(cls, data: Tensor, *, persistent: bool = True) -> Buffer:
         self = object.__new__(cls)

@@ -197,7 +197,7 @@ def full(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     dtype = dtypes.scalar_dtype(fill_value) if dtype is None else dtype
-    result = empty(_shape((size,) if not isinstance(size, int) else (size,)), dtype=dtype, device=device)
+    result = empty(_shape((size,)), dtype=dtype, device=device)
     result._array[...] = fill_value
     return result.requires_grad_() if requires_grad else result
 
@@ -467,9 +467,7 @@ def _to(self: Tensor, *args: Any, device: Device = None, dtype: Any = None, non_
             dtype, device = argument.dtype, argument.device
         elif isinstance(argument, dtypes.dtype):
             dtype = argument
-        elif isinstance(argument, bool):
-            non_blocking = argument
-        elif argument is not None:
+        elif argument is not None and not isinstance(argument, bool):  # a positional non_blocking changes nothing here
             device = argument
     return _converted(self, None if dtype is None else dtypes.to_numpy(dtype), device, copy)
 

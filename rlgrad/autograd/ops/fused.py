@@ -31,9 +31,9 @@ _linear = Op(
     "linear",
     _linear_forward,
     (
-        lambda ns, g, weight, x_shape: ns.reshape(ns.mm(_matrix(ns, g), weight), x_shape)
-        if g.ndim != 2
-        else ns.mm(g, weight),
+        lambda ns, g, weight, x_shape: (
+            ns.reshape(ns.mm(_matrix(ns, g), weight), x_shape) if g.ndim != 2 else ns.mm(g, weight)
+        ),
         lambda ns, g, x: ns.transposed_mm(_matrix(ns, g), _matrix(ns, x)),
         lambda ns, g: ns.sum_rows(_matrix(ns, g)),
     ),

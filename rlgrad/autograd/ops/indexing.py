@@ -14,7 +14,7 @@ from rlgrad.backend import devices
 
 # Basic indices give views
 
-_slice = Op(
+_slice: Op = Op(
     "slice",
     lambda xp, a, index: a[index],
     (lambda ns, g, a_shape, index: ns.view_scatter(ns.zeros(g, a_shape), g, ((_slice, (index,), None),)),),

@@ -561,18 +561,19 @@ _BINARY = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
     "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
 }  # fmt: skip
-for _symbol, _function in _BINARY.items():
-    setattr(Tensor, f"__{_symbol}__", _operator(_function))
-    setattr(Tensor, f"__r{_symbol}__", _operator(_function, reflected=True))
-    setattr(Tensor, f"__i{_symbol}__", getattr(Tensor, _function.__name__ + "_"))
+_binary_function: Any
+for _symbol, _binary_function in _BINARY.items():
+    setattr(Tensor, f"__{_symbol}__", _operator(_binary_function))
+    setattr(Tensor, f"__r{_symbol}__", _operator(_binary_function, reflected=True))
+    setattr(Tensor, f"__i{_symbol}__", getattr(Tensor, _binary_function.__name__ + "_"))
 Tensor.__add__ = Tensor.__radd__ = _add  # type: ignore[method-assign]
 Tensor.__mul__ = Tensor.__rmul__ = mul  # type: ignore[method-assign]
 Tensor.__truediv__ = _true_divide  # type: ignore[method-assign]
 for _function in (eq, ne, lt, le, gt, ge):
     setattr(Tensor, f"__{_function.__name__}__", _operator(_function))
 Tensor.__neg__ = neg  # type: ignore[method-assign]
-Tensor.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Tensor.__pos__ = lambda self: self  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
-Tensor.__invert__ = bitwise_not  # type: ignore[attr-defined]
+Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
 
 __all__ = public(globals())

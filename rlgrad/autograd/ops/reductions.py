@@ -249,20 +249,20 @@ _min_dim = Op(
     multiple=True,
 )
 
-max_result = namedtuple("max", ["values", "indices"])
-min_result = namedtuple("min", ["values", "indices"])
+_MaxResult = namedtuple("max", ["values", "indices"])  # type: ignore[name-match]
+_MinResult = namedtuple("min", ["values", "indices"])  # type: ignore[name-match]
 
 
 @method
 def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Largest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise maximum."""
-    return _extreme("max", input, dim, keepdim, _max_all, _max_dim, max_result)
+    return _extreme("max", input, dim, keepdim, _max_all, _max_dim, _MaxResult)
 
 
 @method
 def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
     """Smallest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise minimum."""
-    return _extreme("min", input, dim, keepdim, _min_all, _min_dim, min_result)
+    return _extreme("min", input, dim, keepdim, _min_all, _min_dim, _MinResult)
 
 
 def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along: Op, result: Any) -> Any:

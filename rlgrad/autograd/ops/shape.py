@@ -406,7 +406,7 @@ Op(
         lambda ns, g, dim, index: ns.select(g, dim, index),
     ),
 )
-_narrow = Op(
+_narrow: Op = Op(
     "narrow",
     lambda xp, a, dim, start, length: a[(slice(None),) * dim + (slice(start, start + length),)],
     (
