@@ -41,6 +41,8 @@ def _numerical(function: Callable[..., Any], inputs: Sequence[Any], index: int, 
                 [y.detach().numpy(force=True).reshape(-1).copy() for y in _differentiable(function(*arguments))]
             )
         columns.append([(a - b) / (2 * eps) for a, b in zip(*sides, strict=True)])
+    if not columns:
+        return [np.zeros((0, y.numel())) for y in _differentiable(function(*inputs))]
     return [np.stack(c) for c in zip(*columns, strict=True)]
 
 

@@ -57,8 +57,8 @@ def _array(value: Any, operands: tuple[Any, ...]) -> Any:
     """A Python number among the operands, as an array of the tensors' dtype."""
     if hasattr(value, "dtype"):
         return value
-    like = next(x for x in operands if isinstance(x, Tensor))
-    return np.asarray(value, like._array.dtype)
+    like = next((x for x in operands if isinstance(x, Tensor)), None)
+    return np.asarray(value) if like is None else np.asarray(value, like._array.dtype)
 
 
 _numpy = _Raw(np)

@@ -304,7 +304,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     grids = []
     for position, x in enumerate(order):
         grid = x.reshape([-1 if i == position else 1 for i in range(len(order))]).expand(shape)
-        grids.append(grid.transpose(0, 1) if swap else grid)
+        grids.append(grid)
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
@@ -541,4 +541,4 @@ def _cuda(self: Tensor, device: Device = None, non_blocking: bool = False) -> Te
 
 Tensor.cuda = _cuda  # type: ignore[attr-defined]
 
-__all__ = public(globals())
+__all__ = public(globals(), internal=["legacy_tensor"])

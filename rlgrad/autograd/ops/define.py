@@ -458,12 +458,18 @@ def _no_dims(dim: int) -> tuple[int, ...] | None:
     return None
 
 
-def public(namespace: dict[str, Any]) -> list[str]:
-    """The functions that a family of ops offers to users: those it defines or makes from registry entries."""
+def public(namespace: dict[str, Any], internal: Sequence[str] = ()) -> list[str]:
+    """The functions that a family of ops offers to users: those it defines or makes from registry entries.
+
+    Args:
+        namespace: the module's globals.
+        internal: names that other modules of the engine use, but no user does.
+    """
     return [
         name
         for name, value in namespace.items()
         if not name.startswith("_")
+        and name not in internal
         and isinstance(value, FunctionType)
         and (value.__module__ == namespace["__name__"] or hasattr(value, "from_registry"))
     ]

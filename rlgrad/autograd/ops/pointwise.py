@@ -60,7 +60,12 @@ def _pow_number(ns: Any, g: Any, a: Any, exponent: Any) -> Any:
 
 _pow_tensors = binary("pow", _power, (_pow_base, _pow_exponent), node="PowBackward1", methods=False)
 _pow_scalar = Op("pow_scalar", lambda xp, a, exponent: a**exponent, (_pow_number,), node="PowBackward0")
-_floor_divide = binary("floor_divide", "floor_divide")
+_floor_divide = binary(
+    "floor_divide",
+    "floor_divide",
+    (lambda ns, g: ns.zeros_like(g), lambda ns, g: ns.zeros_like(g)),
+    node="DivBackward2",
+)
 floor_divide = _floor_divide
 remainder = binary("remainder", "remainder", (lambda ns, g: g, lambda ns, g, a, b: -g * ns.floor_divide(a, b)))
 fmod = binary("fmod", "fmod", (lambda ns, g: g, lambda ns, g, a, b: -g * ns.trunc(a / b)))
@@ -513,15 +518,25 @@ def _zero_method(self: Tensor) -> Tensor:
 
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
 
+
+def _clamp_method(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """In-place form of :func:`clamp`."""
+    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
+        check_inplace(self)
+        return assign(self, clamp(self, min, max))
+    result = self if min is None else self.maximum_(_operand(min, self))
+    return result if max is None else result.minimum_(_operand(max, self))
+
+
+Tensor.clamp_ = Tensor.clip_ = _clamp_method  # type: ignore[attr-defined]
+
 for _function in (
     add,
     sub,
     div,
     pow,
-    clamp,
     clamp_min,
     clamp_max,
-    clip,
     round,
     masked_fill,
     lerp,
@@ -576,4 +591,4 @@ Tensor.__pos__ = lambda self: self  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
 Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
 
-__all__ = public(globals())
+__all__ = public(globals(), internal=["copy_"])

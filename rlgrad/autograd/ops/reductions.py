@@ -224,7 +224,7 @@ def _at_index(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int, keepdim: b
     """Gradient of a selection: put it where the elements were taken from."""
     g, index = grads[0], ns.array(out1)
     if not a_shape:
-        return g
+        return ns.reshape(g, ())
     if not keepdim:
         g, index = ns.reshape(g, _kept(a_shape, dim)), index.reshape(_kept(a_shape, dim))
     return ns.scatter_add_into(g, index, a_shape, dim)
