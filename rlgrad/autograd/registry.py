@@ -49,13 +49,15 @@ class Plan:
     Attributes:
         pick: takes the saved values out of ``(*inputs, *attributes, *outputs)``.
         tensors: for each saved array its index among the inputs, or the number of inputs plus that of the output.
+        keep: takes the tensors that the saved arrays belong to out of ``(*inputs, *outputs)``.
         shapes: inputs whose shapes are saved, after everything else.
         calls: ``(input, vjp, pick)``: which derivative to call with which of the saved values (``None``: with all).
         joint: one function for all inputs, in place of ``calls``.
         outputs_of: gives the edge of a saved output where there are several.
+        frees: something saved goes with the first backward; what kept only sizes can be walked again and again.
     """
 
-    __slots__ = ("calls", "joint", "outputs_of", "pick", "shapes", "tensors")
+    __slots__ = ("calls", "frees", "joint", "keep", "outputs_of", "pick", "shapes", "tensors")
 
     def __init__(self, op: Op, needs: Sequence[int], numbers: Iterable[int] = ()) -> None:
         inputs, attributes = op.inputs, op.attributes
@@ -74,6 +76,7 @@ class Plan:
         plain += [len(inputs) + attributes.index(n) for n in wanted if n in attributes]
         shapes = [n for n in wanted if n.endswith("_shape") and n[:-6] in inputs]
         self.tensors = tuple(arrays + [len(inputs) + k for k in outputs])
+        self.keep = _picker(self.tensors)
         self.shapes = tuple(inputs.index(n[:-6]) for n in shapes)
         base = len(inputs) + len(attributes)
         self.pick = _picker(arrays + [base + k for k in outputs] + plain)
@@ -92,6 +95,7 @@ class Plan:
             joint, reorder = self.joint, _picker([order.index(n) for n in wanted])
             self.joint = lambda ns, g, wants, *saved: joint(ns, g, wants, *reorder(saved))
         self.outputs_of = op.edge_of_output if op.multiple else None
+        self.frees = op.frees or bool(self.tensors) or any(name in inputs for name in wanted)
 
 
 class Op:
@@ -107,6 +111,7 @@ class Op:
         view: the output shares the input's memory.
         multiple: ``forward`` returns several arrays; derivatives get the gradients as a mapping from output to gradient.
         variadic: ``forward(xp, arrays, *attributes)`` takes any number of arrays as one list and saves none of them.
+        frees: an attribute holds arrays, so that backward frees what was saved.
     """
 
     def __init__(
@@ -120,6 +125,7 @@ class Op:
         view: bool = False,
         multiple: bool = False,
         variadic: bool = False,
+        frees: bool = False,
     ) -> None:
         self.name = name
         self.ufunc = forward if isinstance(forward, str) else None
@@ -136,7 +142,7 @@ class Op:
         else:
             count = inputs if inputs is not None else max(len(self.vjps), 1)
         self.inputs, self.attributes = names[:count], names[count:]
-        self.view, self.multiple, self.variadic = view, multiple, variadic
+        self.view, self.multiple, self.variadic, self.frees = view, multiple, variadic, frees
         self.differentiable = vjps is not None
         base = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.node: type[Node] = type(base, (Node,), {"__slots__": (), "__module__": Node.__module__})
@@ -191,30 +197,28 @@ def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] 
     """Run one op on tensors, and record it when a gradient is wanted."""
     if len(tensors) == 1 and not op.multiple:
         return _apply_one(op, tensors[0], attributes)  # type: ignore[arg-type]
-    xp: Any = np
     arrays: list[Any] = []
     edges: list[Any] = []
     mask, bit = 0, 1
-    for tensor in tensors:
+    for tensor in tensors:  # one loop and no comprehensions: each would cost a call of its own
         if tensor is None:
             arrays.append(None)
             edges.append(None)
         else:
-            array = tensor._array
-            arrays.append(array)
-            if array.__class__ is not _ndarray:
-                xp = None
+            arrays.append(tensor._array)
             edge = tensor._edge
             if edge is not None:
                 if edge is VIEW:
                     edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
                 if edge is not None:
-                    mask |= bit
+                    mask += bit
             edges.append(edge)
-        bit <<= 1
-    if xp is None:
-        xp = array_module(op, arrays)
-    out = op.forward(xp, *arrays, *attributes)
+        bit += bit
+    try:
+        out = op.forward(np if arrays[0].__class__ is _ndarray else cupy(), *arrays, *attributes)
+    except TypeError:
+        array_module(op, arrays)  # says so if the cause is that they live on different devices
+        raise
     if mask and modes.grad and op.differentiable:
         plan = op.masks.get(mask)
         if plan is None:
@@ -262,9 +266,12 @@ def _apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...]) -> Tensor:
     kept = plan.tensors
     if not kept:
         node.cells = node.versions = ()
+    elif len(kept) == 1:
+        cell = tensor._cell if kept[0] == 0 else result._cell
+        node.cells, node.versions = (cell,), (cell[0],)
     else:
-        node.cells = cells = tuple([tensor._cell if i == 0 else result._cell for i in kept])
-        node.versions = tuple([cell[0] for cell in cells])
+        node.cells = (tensor._cell, result._cell)
+        node.versions = (tensor._cell[0], result._cell[0])
     if modes.traced:
         trace(node)
     return result
@@ -297,20 +304,10 @@ def _record(
     node.seq = next_sequence()
     node.hooks = None
     if op.multiple:
-        results, cells = [], []
-        for index, o in enumerate(out):
-            if o.dtype.kind == "f":
-                edge = OutputOf(node, index, o.shape, o.dtype)
-                result = _view_of(op, tensors[0], attributes, edge, o, index) if op.view else wrap(o)
-                if not op.view:
-                    result._edge = edge
-            else:
-                result = wrap(o)
-            results.append(result)
-            cells.append(result._cell)
-        node.shape, node.dtype = results[0]._array.shape, results[0]._array.dtype
-        values = (*arrays, *attributes, *out)
+        results = [_output_of(op, node, tensors, attributes, index, o) for index, o in enumerate(out)]
+        node.shape, node.dtype = out[0].shape, out[0].dtype
         returned: Any = tuple(results)
+        values = (*arrays, *attributes, *out)
     else:
         if out.__class__ is not _ndarray and isinstance(out, np.generic):
             out = np.asarray(out)
@@ -318,25 +315,39 @@ def _record(
         if op.view:
             returned = _view_of(op, tensors[0], attributes, node, out)
         else:
-            returned = wrap(out)
+            returned = _new(Tensor)
+            returned._array = out
             returned._edge = node
-        cells = [returned._cell]
+            returned._cell = [0]
+            returned._view = returned._extra = None
+        results = [returned]
         values = (*arrays, *attributes, out)
-    saved = plan.pick(values)
+    node.saved = plan.pick(values)
     if plan.shapes:
-        saved += tuple([arrays[i].shape for i in plan.shapes])
-    count = len(arrays)
-    node.saved = saved
-    node.cells = kept = tuple(
-        [
-            (tensors[i]._cell if tensors[i] is not None else [0]) if i < count else cells[i - count]  # type: ignore[union-attr]
-            for i in plan.tensors
-        ]
-    )
-    node.versions = tuple([cell[0] for cell in kept])
+        node.saved += tuple([arrays[i].shape for i in plan.shapes])
+    count = len(plan.tensors)
+    if count == 0:
+        node.cells = node.versions = ()
+    elif count == 1:
+        (only,) = plan.keep((*tensors, *results))
+        cell = only._cell
+        node.cells, node.versions = (cell,), (cell[0],)
+    else:
+        node.cells = cells = tuple([tensor._cell for tensor in plan.keep((*tensors, *results))])
+        node.versions = tuple([cell[0] for cell in cells])
     if modes.traced:
         trace(node)
     return returned
+
+
+def _output_of(op: Op, node: Node, tensors: Sequence[Any], attributes: Any, index: int, out: Any) -> Tensor:
+    """One output of an op with several; integer outputs, such as indices, take no part in the graph."""
+    edge = OutputOf(node, index, out.shape, out.dtype) if out.dtype.kind == "f" else None
+    if op.view:
+        return _view_of(op, tensors[0], attributes, edge, out, index)
+    result = wrap(out)
+    result._edge = edge
+    return result
 
 
 def _view_of(op: Op, base: Tensor | None, attributes: Any, edge: Any, out: Any, index: int | None = None) -> Tensor:

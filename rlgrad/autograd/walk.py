@@ -159,7 +159,7 @@ def walk(
                 known += result
             else:
                 pending[edge] = known + result
-        if not keep and saved:
+        if not keep and saved and (plan is None or plan.frees):
             node.saved = FREED
             node.cells = ()
 

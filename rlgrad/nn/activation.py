@@ -24,7 +24,7 @@ class ReLU(_Inplace):
     """``max(x, 0)``."""
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.relu(input, self.inplace)
+        return input.relu_() if self.inplace else input.relu()
 
 
 class LeakyReLU(Module):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from rlgrad.autograd.ops.define import assign, check_inplace
 from rlgrad.autograd.ops.fused import (
     binary_cross_entropy_with_logits,
+    broadcast_target,
     check_reduction,
     elu,
     leaky_relu,
@@ -84,25 +83,11 @@ def _reduced(losses: Tensor, reduction: str) -> Tensor:
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-def _broadcast(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    if input.shape == target.shape:
-        return input, target
-    import warnings
-
-    warnings.warn(
-        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely lead to "
-        "incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=3,
-    )
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
-    return input.expand(shape), target.expand(shape)
-
-
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """Absolute difference."""
-    input, target = _broadcast(input, target)
+    input, target = broadcast_target(input, target)
     return _reduced((input - target).abs(), reduction)
 
 
@@ -119,7 +104,7 @@ def smooth_l1_loss(
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction=reduction)
-    input, target = _broadcast(input, target)
+    input, target = broadcast_target(input, target)
     size = (input - target).abs()
     return _reduced(where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
@@ -130,7 +115,7 @@ def huber_loss(
     """Half the squared difference where it is below ``delta``, ``delta * (difference - delta / 2)`` above."""
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
-    input, target = _broadcast(input, target)
+    input, target = broadcast_target(input, target)
     size = (input - target).abs()
     losses = where(size < delta, size * size * 0.5, (size - 0.5 * delta) * delta)
     return _reduced(losses if weight is None else losses * weight, reduction)

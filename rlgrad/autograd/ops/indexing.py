@@ -37,6 +37,7 @@ _index = Op(
     "index",
     lambda xp, a, index: a[index],
     (lambda ns, g, a_shape, index: ns.index_add_into(g, a_shape, index),),
+    frees=True,
 )
 Op("index_add_into", _index_add_into, (lambda ns, g, index: ns.index(g, index),))
 
@@ -57,6 +58,7 @@ _put = Op(
         lambda ns, g, index, accumulate: g if accumulate else ns.index_put(g, ns.zeros(g, ()), index, False),
         lambda ns, g, index: ns.index(g, index),
     ),
+    frees=True,
 )
 
 
@@ -168,8 +170,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
-    check_inplace(self)
     basic, arrays = _parse(self._array, index)
+    check_inplace(self)
     if not isinstance(value, Tensor):
         value = wrap(devices.module_of(self._array).asarray(value, self._array.dtype))
     if value.device != self.device and value._array.ndim == 0:

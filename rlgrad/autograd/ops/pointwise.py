@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import (
     assign,
     binary,
+    broadcast_error,
     check_inplace,
     inplace,
     method,
@@ -235,14 +236,25 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 # Activations
 
 _ZEROS = {kind: np.zeros((), kind) for kind in dtypes.dtype.by_numpy}  # cheaper operands than Python's 0
+_INFINITY = {kind: np.asarray(math.inf, kind) for kind in dtypes.dtype.by_numpy if kind.kind == "f"}
 
 
 def _relu(xp: Any, a: Any) -> Any:
-    return xp.maximum(a, _ZEROS[a.dtype] if xp is np else 0)
+    if xp is not np:
+        return xp.maximum(a, 0)
+    if a.size > 512 and a.dtype.kind == "f":  # NumPy vectorises clip, but not maximum against one number
+        return a.clip(_ZEROS[a.dtype], _INFINITY[a.dtype])
+    return np.maximum(a, _ZEROS[a.dtype])
 
 
-relu = unary("relu", _relu, lambda ns, g, out: g * ns.step(out), kind="same")  # the output is never negative
-Op("step", "sign", inputs=1)
+def _where_positive(xp: Any, g: Any, out: Any) -> Any:
+    mask = (out > (_ZEROS[out.dtype] if xp is np else 0)).astype(g.dtype)
+    mask *= g
+    return mask
+
+
+relu = unary("relu", _relu, lambda ns, g, out: ns.where_positive(g, out), kind="same")
+Op("where_positive", _where_positive, (lambda ns, g, out: ns.where_positive(g, out), None))
 Op("positive", lambda xp, a: a > 0, inputs=1)
 
 _clamp = Op(
@@ -396,7 +408,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     operands = [
         x.to(target) if isinstance(x, Tensor) else wrap(_full(xp_like, x, target.numpy)) for x in (input, other)
     ]
-    result = apply(_where, (condition, *operands))
+    try:
+        result = apply(_where, (condition, *operands))
+    except ValueError:
+        raise broadcast_error("where", [x._array.shape for x in (condition, *operands)]) from None
     return result if out is None else write_out(out, result)
 
 
@@ -420,7 +435,10 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
     value = value if isinstance(value, Tensor) else wrap(_full(input._array, value, input._array.dtype))
-    return apply(_masked_fill, (input, mask, value.to(input.dtype)))
+    try:
+        return apply(_masked_fill, (input, mask, value.to(input.dtype)))
+    except ValueError:
+        raise broadcast_error("masked_fill", [input._array.shape, mask._array.shape]) from None
 
 
 _masked_fill = Op(

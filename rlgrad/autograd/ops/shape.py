@@ -42,6 +42,7 @@ view_scatter = Op(
         lambda ns, g, chain: ns.view_gather(g, chain),
     ),
     node="CopySlices",
+    frees=True,
 )
 Op("zeros", lambda xp, like, shape: xp.zeros(shape, like.dtype), (lambda ns, g, like_shape: ns.zeros(g, like_shape),))
 
