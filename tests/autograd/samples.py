@@ -471,7 +471,7 @@ def _write_masked(x: Any, y: Any) -> Any:
 
 
 def _write_through_views(x: Any, y: Any) -> Any:
-    z = x.clone()
+    z = x.clone().contiguous()
     z.t()[1:].sin_()
     z.view(-1)[::2].add_(y[0]).mul_(2)
     return z * x
