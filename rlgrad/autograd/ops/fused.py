@@ -172,8 +172,23 @@ def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
 
 _leaky_relu = Op(
     "leaky_relu",
-    lambda xp, a, slope: xp.where(a > 0, a, a * slope),
-    (lambda ns, g, a, slope: ns.where(ns.positive(a), g, g * slope),),
+    lambda xp, a, slope: xp.maximum(a, a * slope) if 0 <= slope <= 1 else xp.where(a > 0, a, a * slope),
+    (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope),),
+)
+
+
+def _leaky_relu_gradient(xp: Any, g: Any, a: Any, slope: float) -> Any:
+    factor = (a > 0).astype(g.dtype)  # arithmetic is several times as fast as where()
+    factor *= 1 - slope
+    factor += slope
+    factor *= g
+    return factor
+
+
+Op(
+    "leaky_relu_gradient",
+    _leaky_relu_gradient,
+    (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope), None),
 )
 _elu = Op(
     "elu",

@@ -504,13 +504,13 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     if src.device != self.device:
         src = src.to(self.device)
     try:
-        np.broadcast_shapes(src._array.shape, self._array.shape)
+        fits = np.broadcast_shapes(src._array.shape, self._array.shape) == self._array.shape
     except ValueError:
+        fits = False
+    if not fits:
         raise RuntimeError(
-            f"The size of tensor a ({list(self.shape)}) must match the size of tensor b ({list(src.shape)}) in copy_"
-        ) from None
-    if src._array.ndim > self._array.ndim:
-        raise RuntimeError(f"output with shape {list(self.shape)} doesn't match the broadcast shape {list(src.shape)}")
+            f"copy_(): a tensor of shape {list(src.shape)} does not broadcast to the shape {list(self.shape)} it is copied into"
+        )
     return assign(self, apply(_copy, (self, src)))
 
 
