@@ -50,6 +50,7 @@ from rlgrad.backend.random import (
     seed,
     set_rng_state,
 )
+from rlgrad.backend.threads import set_num_threads
 
 __version__ = "0.1.0"
 

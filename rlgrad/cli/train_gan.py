@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rlgrad.backend.devices import as_device
+from rlgrad.backend.threads import set_num_threads
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
 from rlgrad.cli.groups import data_schema, optimizer_schema
 from rlgrad.cli.settings import LoggerSettings
 from rlgrad.gan import GANConfig, GANTrainer, make_data
-from rlgrad.training import Interrupt, MetricLogger, set_num_threads, spawn_generators
+from rlgrad.training import Interrupt, MetricLogger, spawn_generators
 
 
 @dataclass

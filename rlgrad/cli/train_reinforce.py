@@ -9,10 +9,11 @@ from typing import Any
 
 from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
 from rlgrad.backend.devices import as_device
+from rlgrad.backend.threads import set_num_threads
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
 from rlgrad.cli.groups import optimizer_schema
 from rlgrad.cli.settings import EnvSettings, LoggerSettings
-from rlgrad.training import Interrupt, MetricLogger, set_num_threads
+from rlgrad.training import Interrupt, MetricLogger
 
 
 @dataclass
@@ -40,6 +41,11 @@ class ReinforceJob:
     agent: ReinforceConfig = field(default_factory=ReinforceConfig)
     optimizer: Any = None
     logger: LoggerSettings = field(default_factory=LoggerSettings)
+
+    def __post_init__(self) -> None:
+        for name in ("total_timesteps", "evaluation_episodes"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
 
 
 def train(job: ReinforceJob, directory: Path) -> int:

@@ -6,7 +6,6 @@ from rlgrad.training.metrics import MetricLogger, encode_png, read_metrics
 from rlgrad.training.progress import Progress
 from rlgrad.training.run import Interrupt, prepare_run_directory
 from rlgrad.training.seeding import spawn_generators
-from rlgrad.training.threads import set_num_threads
 
 __all__ = [
     "CheckpointError",
@@ -20,6 +19,5 @@ __all__ = [
     "prepare_run_directory",
     "read_metrics",
     "save_checkpoint",
-    "set_num_threads",
     "spawn_generators",
 ]

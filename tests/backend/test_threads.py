@@ -4,12 +4,12 @@ import sys
 
 import pytest
 
-from rlgrad.training import set_num_threads
+from rlgrad.backend.threads import set_num_threads
 
 REPORT = """
 import ctypes, sys
 from numpy._core import _multiarray_umath
-from rlgrad.training import set_num_threads
+from rlgrad.backend.threads import set_num_threads
 library = ctypes.CDLL(_multiarray_umath.__file__)
 known = set_num_threads(eval(sys.argv[1]))
 getter = getattr(library, "scipy_openblas_get_num_threads64_", None)
