@@ -22,6 +22,7 @@ from rlgrad.backend.devices import cupy, device_of
 
 _ndarray = np.ndarray
 _new = object.__new__
+_no_cell = [0]  # stands for the version of an optional input that was not given
 Vjp = Callable[..., Any]
 
 REGISTRY: dict[str, Op] = {}
@@ -330,10 +331,12 @@ def _record(
         node.cells = node.versions = ()
     elif count == 1:
         (only,) = plan.keep((*tensors, *results))
-        cell = only._cell
+        cell = _no_cell if only is None else only._cell
         node.cells, node.versions = (cell,), (cell[0],)
     else:
-        node.cells = cells = tuple([tensor._cell for tensor in plan.keep((*tensors, *results))])
+        node.cells = cells = tuple(
+            [_no_cell if tensor is None else tensor._cell for tensor in plan.keep((*tensors, *results))]
+        )
         node.versions = tuple([cell[0] for cell in cells])
     if modes.traced:
         trace(node)
