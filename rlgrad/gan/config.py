@@ -25,7 +25,8 @@ class GANConfig:
         hidden_sizes: widths of both networks' hidden layers.
         learning_rate: of both optimizers, at the start.
         learning_rate_decay: ``"linear"`` (to zero at the last iteration) or ``"none"``.
-        r1_gamma: weight of the R1 penalty on the discriminator's gradient at real samples; 0 leaves it out.
+        r1_gamma: weight of the R1 penalty on the discriminator's gradient at real samples (Mescheder et al. 2018), which
+            makes training converge where the loss alone may not; 0 leaves it out.
         log_every: iterations between two logged rows of losses.
         evaluate_every: iterations between two evaluations, pictures and checkpoints.
     """
@@ -34,10 +35,10 @@ class GANConfig:
     iterations: int = 10_000
     batch_size: int = 256
     latent_dim: int = 2
-    hidden_sizes: tuple[int, ...] = (64, 64, 64)
+    hidden_sizes: tuple[int, ...] = (128, 128, 128)
     learning_rate: float = 1e-3
     learning_rate_decay: Literal["linear", "none"] = "linear"
-    r1_gamma: float = 0.0
+    r1_gamma: float = 0.1
     log_every: int = 50
     evaluate_every: int = 1000
 
