@@ -69,6 +69,10 @@ class FunctionCtx(Node):
 
     saved_variables = saved_tensors
 
+    def source(self, position: int) -> Node | None:
+        source = self._sources[position]
+        return self if isinstance(source, int) else source
+
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Declare inputs that ``forward`` modified in place."""
         self._dirty = tensors

@@ -94,6 +94,7 @@ class Node:
         "shape",
         "versions",
     )
+    fresh = False  # whether run() gives arrays that nobody else holds
     plan: Plan | None
     edges: tuple[Node | None, ...]
     saved: tuple[Any, ...]
@@ -111,6 +112,11 @@ class Node:
     def run(self, ns: Any, grad: Any, wanted: Sequence[bool]) -> Sequence[Any]:
         """Gradients for the edges, for nodes that have no plan."""
         raise RuntimeError(f"{self.name()} has neither a plan nor a run method")
+
+    def source(self, position: int) -> Node | None:
+        """Where the saved array at ``position`` came from: an input's edge, or this node for an output."""
+        index = -1 if self.plan is None else self.plan.tensors[position]
+        return self.edges[index] if 0 <= index < len(self.edges) else self
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -213,16 +219,11 @@ def owned_copy(array: Any) -> Any:
 
 def stale_error(node: Node) -> RuntimeError:
     """The error for a saved tensor that was modified in place after it was saved."""
-    plan = node.plan
     for position, (cell, seen) in enumerate(zip(node.cells, node.versions, strict=True)):
         if cell[0] == seen:
             continue
-        array = node.saved[position] if plan is not None else None
-        source: Node | None = node
-        if plan is not None:
-            index = plan.tensors[position]
-            source = node.edges[index] if 0 <= index < len(node.edges) else node
-        what = "a tensor" if array is None else f"[{array.dtype} {list(array.shape)}]"
+        array, source = node.saved[position], node.source(position)
+        what = f"[{array.dtype} {list(array.shape)}]"
         if isinstance(source, LeafNode):
             leaf = source.leaf()
             label = getattr(leaf, "_name", None) if leaf is not None else None

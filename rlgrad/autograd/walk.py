@@ -6,7 +6,6 @@ input's dtype and checking shapes happen here once, not in each derivative.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -126,6 +125,7 @@ def walk(
             for cell, seen in zip(node.cells, node.versions):  # noqa: B905 - equal by construction
                 if cell[0] != seen:
                     raise _annotated(node, stale_error(node))
+        shares = plan is None and not node.fresh
         if plan is None or plan.joint is not None or anomaly or (hooks is not None and hooks.post):
             wants = [edge is not None and (useful is None or edge in useful) for edge in edges]
             calls: Any = _computed(node, ns, grad, wants, recorded)
@@ -137,7 +137,10 @@ def walk(
             edge = edges[index]
             if edge is None or (useful is not None and edge not in useful):
                 continue
-            result = vjp(ns, grad, *saved) if pick is None else vjp(ns, grad, *pick(saved))
+            if vjp is None:
+                result = pick  # computed already
+            else:
+                result = vjp(ns, grad, *saved) if pick is None else vjp(ns, grad, *pick(saved))
             if result is None:
                 continue
             if result.shape != edge.shape:
@@ -150,7 +153,7 @@ def walk(
             known = pending.get(edge)
             if known is None:
                 pending[edge] = result
-                if result is grad or result.__class__ is not _ndarray or result.base is not None or plan is None:
+                if result is grad or shares or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
                 pending[edge] = known + result
@@ -167,7 +170,7 @@ def walk(
         for leaf, grad in pending.items():
             if leaf.__class__ is not LeafNode or (useful is not None and leaf not in useful):
                 continue
-            shared = leaf in borrowed and leaf not in owned
+            shared = leaf in borrowed and leaf not in owned if borrowed else False
             hooks = leaf.hooks
             if hooks is not None:
                 grad, shared = _run_hooks(leaf, hooks, grad, recorded), True
@@ -190,6 +193,8 @@ def walk(
 def _computed(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: bool) -> list[Any]:
     """A node's gradients computed all at once and put in the form of calls, for nodes that need more than theirs."""
     plan, saved, hooks = node.plan, node.saved, node.hooks
+    if plan is None and hooks is None and not modes.anomaly:
+        return [(index, None, result) for index, result in enumerate(node.run(ns, grad, wants))]
     if plan is None:
         results = list(enumerate(node.run(ns, grad, wants)))
     else:
@@ -206,15 +211,7 @@ def _computed(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: b
         results = _run_post_hooks(node, hooks, results, grad, recorded)
     if modes.anomaly:
         _check_nan(node, results, recorded)
-    return [(index, functools.partial(_already, result), _nothing_saved) for index, result in results]
-
-
-def _already(result: Any, ns: Any, grad: Any) -> Any:
-    return result
-
-
-def _nothing_saved(saved: Any) -> tuple[()]:
-    return ()
+    return [(index, None, result) for index, result in results]
 
 
 def _as_tensors(node: Node, saved: tuple[Any, ...]) -> list[Any]:

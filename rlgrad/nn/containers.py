@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.nn.fusion import fused_forward
 from rlgrad.nn.module import Module
 from rlgrad.nn.parameter import Parameter
 
@@ -84,6 +85,10 @@ class Sequential(_Listed):
             self.add_module(name, module)
 
     def forward(self, input: Any) -> Any:
+        if isinstance(input, Tensor):
+            output = fused_forward(self._modules, input)
+            if output is not None:
+                return output
         for module in self._modules.values():
             input = module(input)  # type: ignore[misc]
         return input

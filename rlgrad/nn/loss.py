@@ -33,7 +33,7 @@ class MSELoss(_Loss):
     """Squared difference."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        return F.mse_loss(input, target, reduction=self.reduction)
+        return F.mse_loss(input, target, None, None, self.reduction)
 
 
 class L1Loss(_Loss):

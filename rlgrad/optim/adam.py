@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from rlgrad.optim.optimizer import Optimizer, constant, rate
+from rlgrad.optim.optimizer import Optimizer, constants, rate
 
 
 class Adam(Optimizer):
@@ -62,26 +62,31 @@ class Adam(Optimizer):
         self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
     ) -> None:
         lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
+        keep1, take1, keep2, take2 = constants((beta1, 1 - beta1, beta2, 1 - beta2), grad)
         decoupled = group["decoupled_weight_decay"]
         mean, square = state[0], state[1]
         if decay and not decoupled:
             xp.multiply(values, decay, scratch)
             grad += scratch
-        mean *= constant(beta1, mean)
-        xp.multiply(grad, constant(1 - beta1, grad), scratch)
+        mean *= keep1
+        xp.multiply(grad, take1, scratch)
         mean += scratch
         xp.multiply(grad, grad, scratch)
-        scratch *= constant(1 - beta2, grad)
-        square *= constant(beta2, square)
+        scratch *= take2
+        square *= keep2
         square += scratch
         if group["amsgrad"]:
             xp.maximum(state[2], square, state[2])
             square = state[2]
+        # lr / bias1 * mean / (sqrt(square) / root + eps), with the scale moved under the fraction: a pass less.
+        scale, root = (1 - beta1**step) / lr if lr else 0.0, math.sqrt(1 - beta2**step)
         xp.sqrt(square, scratch)
-        scratch *= 1 / math.sqrt(1 - beta2**step)
-        scratch += constant(group["eps"], scratch)
-        xp.divide(mean, scratch, delta)
-        delta *= lr / (1 - beta1**step)
+        scratch *= scale / root
+        scratch += scale * group["eps"]
+        if lr:
+            xp.divide(mean, scratch, delta)
+        else:
+            delta[...] = 0
         if decay and decoupled:
             xp.multiply(values, lr * decay, scratch)
             delta += scratch

@@ -179,8 +179,9 @@ class Optimizer:
         Args:
             closure: recomputes the loss and its gradients, and returns the loss.
         """
-        for hook in tuple(self._pre_hooks.values()):
-            hook(self, (closure,), {})
+        if self._pre_hooks:
+            for hook in tuple(self._pre_hooks.values()):
+                hook(self, (closure,), {})
         loss = None
         if closure is not None:
             with enable_grad():
@@ -192,27 +193,29 @@ class Optimizer:
                     for renewed in self._flat(index):
                         self._step_flat(group, renewed)
                     break
-        for hook in tuple(self._post_hooks.values()):
-            hook(self, (closure,), {})
+        if self._post_hooks:
+            for hook in tuple(self._post_hooks.values()):
+                hook(self, (closure,), {})
         return loss
 
     def _step_flat(self, group: dict[str, Any], flat: Flat) -> bool:
         """Update one flat set of parameters; ``False`` when they are no longer what it was laid out for."""
         grads: list[Any] = []
-        present: list[int] = []
+        missing: list[int] = []
         dtype, kind = flat.dtype, flat.grad.__class__
         for index, parameter in enumerate(flat.params):
             edge = parameter._edge
             grad = edge.grad if edge.__class__ is LeafNode else parameter.grad
-            if grad is not None:
-                array = grad if grad.__class__ is kind else grad._array
-                if array.dtype is not dtype or array.__class__ is not kind:
-                    return False
-                grads.append(array.ravel())
-                present.append(index)
+            if grad is None:
+                missing.append(index)
+                continue
+            array = grad if grad.__class__ is kind else grad._array
+            if array.dtype is not dtype or array.__class__ is not kind:
+                return False
+            grads.append(array.ravel())
         if grads:
             steps = flat.steps
-            runs = _runs(present, steps, len(flat.params))
+            runs = _runs(missing, steps)
             with flat.place:
                 flat.join(grads, runs)
                 for first, last in runs:
@@ -222,19 +225,20 @@ class Optimizer:
         return True
 
     def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
-        params, xp = flat.params, flat.xp
+        params, changes, xp = flat.params, flat.changes, flat.xp
         values = flat.values(first, last) if self.needs_values(group) else None
         if group.get("maximize"):
             flat.grad[flat.bounds[first] : flat.bounds[last]] *= -1
+        whole = last - first == len(params)
         start = flat.bounds[first]
-        for part, buffers in flat.whole if last - first == len(params) else flat.blocks(first, last):
+        for part, buffers in flat.whole if whole else flat.blocks(first, last):
             old = None if values is None else values[part.start - start : part.stop - start]
             self.update(xp, group, step, old, *buffers)
-        changes = flat.changes
-        for index in range(first, last):
-            parameter = params[index]
+        if not whole:
+            params, changes = params[first:last], changes[first:last]
+        for parameter, change in zip(params, changes):  # noqa: B905 - equal by construction
             array = parameter._array
-            array -= changes[index]
+            array -= change
             parameter._cell[0] += 1
 
     def needs_values(self, group: dict[str, Any]) -> bool:
@@ -381,12 +385,14 @@ class Optimizer:
         return "\n".join([*lines, ")"])
 
 
-def _runs(present: list[int], steps: list[int], count: int) -> list[tuple[int, int]]:
+def _runs(missing: list[int], steps: list[int]) -> list[tuple[int, int]]:
     """Stretches of neighbouring parameters that all have a gradient and had equally many updates."""
-    if len(present) == count and steps.count(steps[0]) == count:
-        return [(0, count)]
+    if not missing and steps.count(steps[0]) == len(steps):
+        return [(0, len(steps))]
     runs: list[tuple[int, int]] = []
-    for index in present:
+    for index in range(len(steps)):
+        if index in missing:
+            continue
         if runs and runs[-1][1] == index and steps[runs[-1][0]] == steps[index]:
             runs[-1] = (runs[-1][0], index + 1)
         else:
@@ -403,16 +409,16 @@ def rate(group: dict[str, Any]) -> float:
     return float(group["lr"])
 
 
-_constants: dict[tuple[float, Any], np.ndarray] = {}
+_constants: dict[Any, tuple[Any, ...]] = {}
 
 
-def constant(value: float, like: Any) -> Any:
-    """A number in the form that costs an operation on ``like`` least: for NumPy a 0-d array of its dtype."""
+def constants(values: tuple[float, ...], like: Any) -> tuple[Any, ...]:
+    """Numbers in the form that costs operations on ``like`` least: for NumPy 0-d arrays of its dtype."""
     if like.__class__ is not np.ndarray:
-        return value
-    known = _constants.get((value, like.dtype))
+        return values
+    known = _constants.get((values, like.dtype))
     if known is None:
-        if len(_constants) > 1000:  # values that change every step do not belong here, but shall not pile up
+        if len(_constants) > 1000:  # options that change every step shall not pile up
             _constants.clear()
-        known = _constants[value, like.dtype] = np.asarray(value, like.dtype)
+        known = _constants[values, like.dtype] = tuple([np.asarray(value, like.dtype) for value in values])
     return known

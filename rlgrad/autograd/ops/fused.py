@@ -49,8 +49,11 @@ _ones: dict[tuple[int, Any], Any] = {}
 
 
 def _sum_rows_forward(xp: Any, a: Any) -> Any:
-    if xp is not np or a.dtype.itemsize < 4:
-        return a.sum(0)
+    return sum_rows(a) if xp is np and a.dtype.itemsize >= 4 else a.sum(0)
+
+
+def sum_rows(a: np.ndarray) -> np.ndarray:
+    """The sum over the first dimension of a matrix."""
     ones = _ones.get((len(a), a.dtype))
     if ones is None:
         if len(_ones) > 100:
@@ -242,8 +245,9 @@ def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-def _weight(g: Any, shape: tuple[int, ...], reduction: str) -> Any:
-    return g * (1.0 / max(math.prod(shape), 1)) if reduction == "mean" else g
+def _weight(g: Any, shape: tuple[int, ...], reduction: str, factor: float = 1.0) -> Any:
+    """The gradient of a reduced loss with respect to each unreduced one, times a factor."""
+    return g * (factor / (math.prod(shape) or 1) if reduction == "mean" else factor)
 
 
 def check_reduction(reduction: str) -> str:
@@ -252,22 +256,23 @@ def check_reduction(reduction: str) -> str:
     return reduction
 
 
-_mse_loss = Op(
-    "mse_loss",
-    lambda xp, a, b, reduction: _mse_forward(xp, a - b, reduction),
-    (
-        lambda ns, g, a, b, a_shape, reduction: _weight(g * 2.0, a_shape, reduction) * (a - b),
-        lambda ns, g, a, b, a_shape, reduction: _weight(g * 2.0, a_shape, reduction) * (b - a),
-    ),
-)
-
-
-def _mse_forward(xp: Any, difference: Any, reduction: str) -> Any:
+def _mse_forward(xp: Any, a: Any, b: Any, reduction: str) -> Any:
+    difference = a - b
     if reduction == "none":
         return difference * difference
     flat = difference.reshape(-1)
     total = flat.dot(flat)
     return total / difference.dtype.type(flat.size) if reduction == "mean" else total
+
+
+_mse_loss = Op(
+    "mse_loss",
+    _mse_forward,
+    (
+        lambda ns, g, a, b, a_shape, reduction: (a - b) * _weight(g, a_shape, reduction, 2.0),
+        lambda ns, g, a, b, a_shape, reduction: (b - a) * _weight(g, a_shape, reduction, 2.0),
+    ),
+)
 
 
 def mse_loss(

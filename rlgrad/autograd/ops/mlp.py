@@ -1,0 +1,279 @@
+"""A stack of linear layers and activations as one recorded operation, written out by hand for NumPy.
+
+Gradients, versions and higher derivatives are those of the layers one by one; only the graph has one node where it
+would have many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.graph import Node, next_sequence
+from rlgrad.autograd.modes import modes
+from rlgrad.autograd.ops import fused, pointwise
+from rlgrad.autograd.registry import REGISTRY, apply, edge_of
+from rlgrad.autograd.tensor import Tensor, wrap
+
+_ndarray = np.ndarray
+_new = object.__new__
+_zero = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
+_one = {kind: np.ones((), kind) for kind in _zero}
+_infinity = {kind: np.asarray(math.inf, kind) for kind in _zero}
+
+
+class Activation:
+    """An activation whose slope follows from its output.
+
+    Attributes:
+        node: PyTorch's name of the node that ends in it.
+    """
+
+    node = ""
+
+    def apply(self, h: np.ndarray) -> None:
+        """Overwrite ``h`` with its activation."""
+        raise NotImplementedError(f"{type(self).__name__} defines no apply")
+
+    def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """The gradient before the activation, as a new array."""
+        raise NotImplementedError(f"{type(self).__name__} defines no backward")
+
+    def recorded(self, x: Tensor) -> Tensor:
+        """The activation as an operation of its own."""
+        raise NotImplementedError(f"{type(self).__name__} defines no recorded")
+
+
+class _ReLU(Activation):
+    node = "ReluBackward0"
+
+    def apply(self, h: np.ndarray) -> None:
+        zero = _zero[h.dtype]
+        if h.size > 512:  # NumPy vectorises clip, but not maximum against one number
+            h.clip(zero, _infinity[h.dtype], h)
+        else:
+            np.maximum(h, zero, out=h)
+
+    def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        slope = (out > _zero[out.dtype]).astype(g.dtype)
+        slope *= g
+        return slope
+
+    def recorded(self, x: Tensor) -> Tensor:
+        return pointwise.relu(x)
+
+
+class _Tanh(Activation):
+    node = "TanhBackward0"
+
+    def apply(self, h: np.ndarray) -> None:
+        np.tanh(h, h)
+
+    def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        slope = out * out
+        np.subtract(_one[out.dtype], slope, slope)
+        slope *= g
+        return slope
+
+    def recorded(self, x: Tensor) -> Tensor:
+        return pointwise.tanh(x)
+
+
+class _Sigmoid(Activation):
+    node = "SigmoidBackward0"
+
+    def apply(self, h: np.ndarray) -> None:
+        h *= 0.5
+        np.tanh(h, h)
+        h *= 0.5
+        h += 0.5
+
+    def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        slope = _one[out.dtype] - out
+        slope *= out
+        slope *= g
+        return slope
+
+    def recorded(self, x: Tensor) -> Tensor:
+        return pointwise.sigmoid(x)
+
+
+class LeakyReLU(Activation):
+    """Leaky ReLU with a slope in (0, 1]."""
+
+    node = "LeakyReluBackward0"
+
+    def __init__(self, slope: float) -> None:
+        self.slope = slope
+
+    def apply(self, h: np.ndarray) -> None:
+        np.maximum(h, h * self.slope, out=h)
+
+    def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        slope = (out > _zero[out.dtype]).astype(g.dtype)
+        slope *= 1 - self.slope
+        slope += self.slope
+        slope *= g
+        return slope
+
+    def recorded(self, x: Tensor) -> Tensor:
+        return fused.leaky_relu(x, self.slope)
+
+
+relu, tanh, sigmoid = _ReLU(), _Tanh(), _Sigmoid()
+
+
+class MLPNode(Node):
+    """The node of :func:`mlp`; its edges are the input's, then weight and bias of each layer."""
+
+    __slots__ = ("activations", "sources")
+    fresh = True
+    activations: Sequence[Activation | None]
+    sources: tuple[int, ...]
+
+    def source(self, position: int) -> Node | None:
+        index = self.sources[position]
+        return self.edges[index] if index >= 0 else self
+
+    def run(self, ns: Any, grad: Any, wanted: Sequence[bool]) -> Sequence[Any]:
+        if ns.recorded:
+            return self._recorded(grad, wanted)
+        x, parameters, outs = self.saved[-3:]
+        results: list[Any] = [None] * len(wanted)
+        g = grad
+        for layer in range(len(outs) - 1, -1, -1):
+            act = self.activations[layer]
+            if act is not None:
+                g = act.backward(g, outs[layer])
+            place = 2 * layer + 1
+            if wanted[place]:
+                results[place] = g.T.dot(outs[layer - 1] if layer else x)
+            if wanted[place + 1]:
+                results[place + 1] = fused.sum_rows(g)
+            if True not in wanted[:place]:
+                return results
+            g = g.dot(parameters[2 * layer])
+        results[0] = g
+        return results
+
+    def _recorded(self, grad: Tensor, wanted: Sequence[bool]) -> Sequence[Any]:
+        """Differentiate the same computation made of single operations, so that the result can be differentiated."""
+        from rlgrad.autograd.differentiate import grad as gradient
+
+        x, parameters, _ = self.saved[-3:]
+        inputs = []
+        for array, edge in zip((x, *parameters), self.edges, strict=True):
+            tensor = wrap(array)
+            tensor._edge = edge
+            # A view of each, since one parameter may serve several layers and each use has its own gradient here.
+            inputs.append(apply(REGISTRY["reshape"], (tensor,), (array.shape,)))
+        h = inputs[0]
+        for layer, act in enumerate(self.activations):
+            h = fused.linear(h, inputs[2 * layer + 1], inputs[2 * layer + 2])
+            if act is not None:
+                h = act.recorded(h)
+        chosen = [i for i, want in enumerate(wanted) if want]
+        found = gradient(h, [inputs[i] for i in chosen], grad, create_graph=True, allow_unused=True)
+        results: list[Any] = [None] * len(wanted)
+        for i, value in zip(chosen, found, strict=True):
+            results[i] = value
+        return results
+
+
+_NODES: dict[str, type[MLPNode]] = {}
+
+
+def _node_class(name: str) -> type[MLPNode]:
+    known = _NODES.get(name)
+    if known is None:
+        known = _NODES[name] = type(name, (MLPNode,), {"__slots__": (), "__module__": Node.__module__})
+    return known
+
+
+def mlp(input: Tensor, parameters: Sequence[Tensor], activations: Sequence[Activation | None]) -> Tensor | None:
+    """Linear layers one after the other, each followed by its activation if it has one.
+
+    Args:
+        input: ``(batch, features)``.
+        parameters: weight and bias of each layer, in turn.
+        activations: one entry for each layer.
+
+    Returns:
+        ``(batch, out_features)``; ``None`` where the layers have to be run one by one: on a GPU, for another rank,
+        for mixed dtypes or shapes that do not fit, and while anomalies or saved tensors are being watched.
+    """
+    x = input._array
+    dtype = x.dtype
+    if x.__class__ is not _ndarray or x.ndim != 2 or dtype not in _zero or modes.traced:
+        return None
+    arrays = []
+    for parameter in parameters:
+        array = parameter._array
+        if array.dtype is not dtype or array.__class__ is not _ndarray:
+            return None
+        arrays.append(array)
+    h = x
+    outs = []
+    place = 0
+    for act in activations:
+        weight = arrays[place]
+        if weight.shape[1] != h.shape[1]:
+            return None
+        h = h.dot(weight.T)
+        h += arrays[place + 1]
+        if act is not None:
+            act.apply(h)
+        outs.append(h)
+        place += 2
+    result = wrap(h)
+    if modes.grad:
+        _record(input, parameters, activations, x, arrays, outs, result)
+    return result
+
+
+def _record(
+    input: Tensor,
+    parameters: Sequence[Tensor],
+    activations: Sequence[Activation | None],
+    x: np.ndarray,
+    arrays: list[np.ndarray],
+    outs: list[Any],
+    result: Tensor,
+) -> None:
+    edges = [edge_of(input)]
+    edges += [edge_of(parameter) for parameter in parameters]
+    flows = edges[0] is not None
+    saved, cells, sources = [], [], []
+    if edges[1] is not None:
+        saved.append(x)
+        cells.append(input._cell)
+        sources.append(0)
+    for place in range(0, len(parameters), 2):
+        if flows:  # the weight serves the gradient of what comes before it
+            saved.append(arrays[place])
+            cells.append(parameters[place]._cell)
+            sources.append(place + 1)
+        elif edges[place + 1] is not None or edges[place + 2] is not None:
+            flows = True
+    if not flows:
+        return
+    last = activations[-1]
+    if last is None:
+        outs[-1] = None  # not needed, and so not kept alive
+    else:
+        saved.append(outs[-1])
+        cells.append(result._cell)
+        sources.append(-1)
+    node = _new(_node_class("AddmmBackward0" if last is None else last.node))
+    node.plan = node.hooks = None
+    node.edges = tuple(edges)
+    node.seq = next_sequence()
+    node.shape, node.dtype = result._array.shape, result._array.dtype
+    node.saved = (*saved, x, arrays, outs)
+    node.cells = tuple(cells)
+    node.versions = tuple([cell[0] for cell in cells])
+    node.activations, node.sources = activations, tuple(sources)
+    result._edge = node
