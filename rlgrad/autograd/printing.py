@@ -77,17 +77,7 @@ class _Formatter:
                 self.scientific = (high / low > 1000 and high > 1e8) or high > 1e8
         if _options.sci_mode is not None:
             self.scientific = _options.sci_mode
-        if usable.size or flat.size:
-            considered = usable if usable.size else wide[:0]
-            self.width = max([1, *(len(self._plain(x)) for x in considered)])
-            special = wide[~np.isfinite(wide)]
-            self.width = (
-                max([self.width, *(len(self._plain(x)) for x in special)])
-                if usable.size or special.size
-                else self.width
-            )
-            if not usable.size:
-                self.width = max([1, *(len(self._plain(x)) for x in wide)])
+        self.width = max([1, *(len(self._plain(x)) for x in usable)])
 
     def _plain(self, value: Any) -> str:
         if not self.floating:

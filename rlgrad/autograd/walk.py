@@ -284,7 +284,11 @@ def _run_post_hooks(node: Node, hooks: Hooks, results: Any, grad: Any, recorded:
         for hook in tuple(hooks.post.values()):
             result = hook(inputs, outputs)
             if result is not None:
-                inputs = result if isinstance(result, tuple) else (result,)
+                given = result if isinstance(result, tuple) else (result,)
+                inputs = tuple(
+                    new if new is None or recorded or new is old else wrap(owned_copy(new._array))
+                    for new, old in itertools.zip_longest(given, inputs)
+                )
     return [(index, _raw(result, recorded)) for index, result in enumerate(inputs)]
 
 

@@ -450,6 +450,7 @@ ELSEWHERE = {
     "randperm",
     "seed",
     "set_default_dtype",
+    "set_num_threads",
     "set_printoptions",
     "set_rng_state",
 }

@@ -417,4 +417,4 @@ def binary_cross_entropy_with_logits(
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-__all__ = public(globals(), internal=["check_reduction"])
+__all__ = public(globals(), internal=["broadcast_target", "check_reduction", "sum_rows"])

@@ -101,9 +101,10 @@ def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
 @method
 def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input - alpha * other`` with broadcasting and type promotion."""
-    if _is_bool(input) and _is_bool(other):
+    if _is_bool(input) or _is_bool(other):
         raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator"
+            "Subtraction, the `-` operator, with a bool tensor is not supported. Use the `^`, `logical_xor()` or `~` operator, "
+            "or convert the tensor first"
         )
     if alpha != 1:
         other = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
