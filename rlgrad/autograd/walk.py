@@ -6,6 +6,7 @@ input's dtype and checking shapes happen here once, not in each derivative.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any

@@ -76,7 +76,7 @@ class Adam(Optimizer):
         square *= keep2
         square += scratch
         if group["amsgrad"]:
-            xp.maximum(state[2], square, state[2])
+            xp.maximum(state[2], square, out=state[2])
             square = state[2]
         # lr / bias1 * mean / (sqrt(square) / root + eps), with the scale moved under the fraction: a pass less.
         scale, root = (1 - beta1**step) / lr if lr else 0.0, math.sqrt(1 - beta2**step)
