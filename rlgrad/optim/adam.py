@@ -59,7 +59,7 @@ class Adam(Optimizer):
         return (*names, "max_exp_avg_sq") if group["amsgrad"] else names
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, scratch: Any, *state: Any
     ) -> None:
         lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
         keep1, take1, keep2, take2 = constants((beta1, 1 - beta1, beta2, 1 - beta2), grad)
@@ -84,12 +84,12 @@ class Adam(Optimizer):
         scratch *= scale / root
         scratch += scale * group["eps"]
         if lr:
-            xp.divide(mean, scratch, delta)
+            xp.divide(mean, scratch, grad)
         else:
-            delta[...] = 0
+            grad[...] = 0
         if decay and decoupled:
             xp.multiply(values, lr * decay, scratch)
-            delta += scratch
+            grad += scratch
 
 
 class AdamW(Adam):

@@ -32,7 +32,7 @@ class Flat:
         bounds: where each begins in the flat buffers, and where the last ends.
         steps: how many updates each has had.
         state: flat state buffers by name.
-        grad, delta, scratch: the joined gradient, the change to subtract, and work space.
+        grad, scratch: the joined gradient, which the update turns into the change to subtract, and work space.
     """
 
     def __init__(self, params: list[Tensor], names: Iterable[str]) -> None:
@@ -43,22 +43,22 @@ class Flat:
         self.steps = [0] * len(params)
         self.place = on_device(self.device)
         with self.place:
-            self.grad, self.delta, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(3))
+            self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))
             self.state = {name: self.xp.zeros(self.bounds[-1], self.dtype) for name in names}
         self.changes = [
-            self.delta[a:b].reshape(p._array.shape)
+            self.grad[a:b].reshape(p._array.shape)
             for p, a, b in zip(params, self.bounds, self.bounds[1:], strict=False)
         ]
         self.whole = self.blocks(0, len(params))
 
     def blocks(self, first: int, last: int) -> list[tuple[slice, tuple[Any, ...]]]:
-        """The buffers of some parameters in pieces: gradient, change, scratch, then the state."""
+        """The buffers of some parameters in pieces: gradient, scratch, then the state."""
         start, stop = self.bounds[first], self.bounds[last]
         size = BLOCK if self.xp is np else max(stop - start, 1)
         pieces = []
         for low in range(start, stop, size):
             part = slice(low, min(low + size, stop))
-            pieces.append((part, tuple(b[part] for b in (self.grad, self.delta, self.scratch, *self.state.values()))))
+            pieces.append((part, tuple(b[part] for b in (self.grad, self.scratch, *self.state.values()))))
         return pieces
 
     def slices(self, index: int) -> dict[str, Any]:
@@ -246,16 +246,17 @@ class Optimizer:
         return bool(group.get("weight_decay"))
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, scratch: Any, *state: Any
     ) -> None:
-        """Write into ``delta`` what is to be subtracted from the parameters, and bring ``state`` up to date.
+        """Turn ``grad`` into what is to be subtracted from the parameters, and bring ``state`` up to date.
 
         Args:
             xp: NumPy or CuPy.
             group: the options.
             step: number of this update, from 1.
             values: the parameters, flat, when :meth:`needs_values`.
-            grad, delta, scratch: flat arrays; ``grad`` and ``scratch`` may be overwritten.
+            grad: flat gradient, and on return the flat change.
+            scratch: flat work space.
             state: flat arrays in the order of ``state_names``.
         """
         raise NotImplementedError(f"{type(self).__name__} defines no update")

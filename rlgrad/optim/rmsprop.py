@@ -65,7 +65,7 @@ class RMSprop(Optimizer):
         return tuple(names)
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
@@ -86,13 +86,13 @@ class RMSprop(Optimizer):
         else:
             xp.sqrt(square, scratch)
         scratch += group["eps"]
-        xp.divide(grad, scratch, delta)
+        grad /= scratch
         if group["momentum"] > 0:
             buffer = state[1]
             buffer *= group["momentum"]
-            buffer += delta
-            delta[...] = buffer
-        delta *= rate(group)
+            buffer += grad
+            grad[...] = buffer
+        grad *= rate(group)
 
 
 class Adagrad(Optimizer):
@@ -147,7 +147,7 @@ class Adagrad(Optimizer):
         flat.slices(position)["sum"][...] = group["initial_accumulator_value"]
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
@@ -157,5 +157,5 @@ class Adagrad(Optimizer):
         total += scratch
         xp.sqrt(total, scratch)
         scratch += group["eps"]
-        xp.divide(grad, scratch, delta)
-        delta *= rate(group) / (1 + (step - 1) * group["lr_decay"])
+        grad /= scratch
+        grad *= rate(group) / (1 + (step - 1) * group["lr_decay"])

@@ -72,14 +72,14 @@ class SGD(Optimizer):
             flat.steps[position] = max(flat.steps[position], 1)
 
     def update(
-        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, delta: Any, scratch: Any, *state: Any
+        self, xp: Any, group: dict[str, Any], step: int, values: Any, grad: Any, scratch: Any, *state: Any
     ) -> None:
         if values is not None:
             values *= group["weight_decay"]
             grad += values
         momentum = group["momentum"]
         if not momentum:
-            xp.multiply(grad, rate(group), delta)
+            grad *= rate(group)
             return
         (buffer,) = state
         if step == 1:
@@ -94,9 +94,9 @@ class SGD(Optimizer):
         if group["nesterov"]:
             xp.multiply(buffer, momentum, scratch)
             grad += scratch
-            xp.multiply(grad, rate(group), delta)
+            grad *= rate(group)
         else:
-            xp.multiply(buffer, rate(group), delta)
+            xp.multiply(buffer, rate(group), grad)
 
     def shown_state(self, group: dict[str, Any], step: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
         return {"momentum_buffer": arrays.get("momentum_buffer")}
