@@ -1,0 +1,530 @@
+"""Convolutions in one, two and three dimensions, as a gather of windows and one matrix product for each chunk of samples.
+
+A convolution ``y = conv(x, w)`` is linear in both operands, so its three gradients are convolutions of each other:
+``convolution_input`` (also the transposed convolution), ``convolution_weight`` and ``convolution`` itself. Derivatives of
+every order stay within these three. Windows are gathered from a copy with the channels last, where one row of a kernel is
+a single run of memory, and in chunks that stay in the cache (im2col plus GEMM: Chellapilla et al., 2006).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+
+Extents = tuple[int, ...]
+
+_CHUNK = 1 << 19  # bytes of gathered windows at a time: they are read back from the cache
+
+
+def _chunk(xp: Any, batch: int, bytes_each: int) -> int:
+    return max(min(batch, _CHUNK // max(bytes_each, 1)), 1) if xp is np else max(batch, 1)
+
+
+def _needed(out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Extents:
+    """How much of the padded input the windows cover."""
+    return tuple([(n - 1) * s + d * (k - 1) + 1 for n, k, s, d in zip(out, kernel, stride, dilation, strict=True)])
+
+
+def _inner(spatial: Extents, cover: Extents, low: Extents) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where the input lies in the padded buffer, and which part of the input that is."""
+    ends = [max(min(n, c - p), 0) for n, c, p in zip(spatial, cover, low, strict=True)]
+    return tuple([slice(p, p + e) for p, e in zip(low, ends, strict=True)]), tuple([slice(0, e) for e in ends])
+
+
+def _channels_last(xp: Any, x: Any, cover: Extents, low: Extents, groups: int) -> Any:
+    """The padded input as ``(batch, *cover, groups, channels / groups)``."""
+    batch, channels, *spatial = x.shape
+    place, part = _inner(tuple(spatial), cover, low)
+    whole = all(s.start == 0 and s.stop == c for s, c in zip(place, cover, strict=True))
+    buffer = (xp.empty if whole else xp.zeros)((batch, *cover, channels), x.dtype)
+    buffer[(slice(None), *place)] = xp.moveaxis(x[(slice(None), slice(None), *part)], 1, -1)
+    return buffer.reshape(batch, *cover, groups, channels // groups)
+
+
+def _windows(xp: Any, buffer: Any, out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Any:
+    """A view ``(batch, groups, *out, *kernel, channels)`` of every window."""
+    first, *steps, group, channel = buffer.strides
+    return xp.lib.stride_tricks.as_strided(
+        buffer,
+        (buffer.shape[0], buffer.shape[-2], *out, *kernel, buffer.shape[-1]),
+        (
+            first,
+            group,
+            *[n * s for n, s in zip(steps, stride, strict=True)],
+            *[n * d for n, d in zip(steps, dilation, strict=True)],
+            channel,
+        ),
+    )
+
+
+def _weight_rows(xp: Any, w: Any, groups: int) -> Any:
+    """Weights ``(out, in / groups, *kernel)`` as ``(groups, out / groups, kernel elements * in / groups)``."""
+    rows = xp.ascontiguousarray(xp.moveaxis(w, 1, -1))
+    return rows.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+
+
+def _out_extents(
+    spatial: Extents, kernel: Extents, stride: Extents, low: Extents, high: Extents, dilation: Extents
+) -> Extents:
+    return tuple(
+        [
+            (n + a + b - d * (k - 1) - 1) // s + 1
+            for n, k, s, a, b, d in zip(spatial, kernel, stride, low, high, dilation, strict=True)
+        ]
+    )
+
+
+def _forward(
+    xp: Any,
+    x: Any,
+    w: Any,
+    bias: Any,
+    stride: Extents,
+    low: Extents,
+    high: Extents,
+    dilation: Extents,
+    groups: int,
+) -> Any:
+    batch, kernel = x.shape[0], w.shape[2:]
+    out = _out_extents(x.shape[2:], kernel, stride, low, high, dilation)
+    points, rows = math.prod(out), _weight_rows(xp, w, groups)
+    result = xp.empty((batch, groups, w.shape[0] // groups, points), x.dtype)
+    cover = _needed(out, kernel, stride, dilation)
+    size = _chunk(xp, batch, points * groups * rows.shape[2] * x.itemsize)
+    columns = xp.empty((size, groups, *out, *kernel, w.shape[1]), x.dtype)
+    for start in range(0, batch, size):
+        part = x[start : start + size]
+        buffer = _channels_last(xp, part, cover, low, groups)
+        chunk = columns[: len(part)]
+        chunk[...] = _windows(xp, buffer, out, kernel, stride, dilation)
+        flat = chunk.reshape(len(part), groups, points, rows.shape[2])
+        xp.matmul(rows, flat.swapaxes(2, 3), out=result[start : start + size])
+    result = result.reshape(batch, w.shape[0], *out)
+    if bias is not None:
+        result += bias.reshape(-1, *[1] * len(out))
+    return result
+
+
+def _input(
+    xp: Any,
+    g: Any,
+    w: Any,
+    bias: Any,
+    spatial: Extents,
+    stride: Extents,
+    low: Extents,
+    high: Extents,
+    dilation: Extents,
+    groups: int,
+) -> Any:
+    """What :func:`_forward` is the adjoint of in ``x``: each point of ``g`` adds its kernel to the output."""
+    batch, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
+    points, inner, rank = math.prod(out), w.shape[1], len(kernel)
+    rows = _weight_rows(xp, w, groups)
+    cover = _needed(out, kernel, stride, dilation)
+    # Kernels that are whole multiples of the stride are added block by block: fewer and longer runs.
+    blocked = all(k % s == 0 and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
+    steps = tuple([k // s for k, s in zip(kernel, stride, strict=True)]) if blocked else kernel
+    place, part = _inner(spatial, cover, low)
+    result = xp.zeros((batch, groups * inner, *spatial), g.dtype)
+    size = _chunk(xp, batch, points * groups * rows.shape[2] * g.itemsize)
+    columns = xp.empty((size, groups, points, rows.shape[2]), g.dtype)
+    g = g.reshape(batch, groups, w.shape[0] // groups, points)
+    for start in range(0, batch, size):
+        count = min(size, batch - start)
+        xp.matmul(g[start : start + size].swapaxes(2, 3), rows, out=columns[:count])
+        buffer = xp.zeros((count, *cover, groups, inner), g.dtype)
+        if blocked:
+            split = columns[:count].reshape(
+                count, groups, *out, *[n for k, s in zip(kernel, stride, strict=True) for n in (k // s, s)], inner
+            )
+            whole = buffer.reshape(
+                count, *[n for c, s in zip(cover, stride, strict=True) for n in (c // s, s)], groups, inner
+            )
+            # (batch, groups, *out, block, within, block, within, .., channels) to the order of the buffer
+            order = [0]
+            for i in range(rank):
+                order += [2 + i, 2 + rank + 2 * i + 1]
+            order += [1, 2 + 3 * rank]
+            blocks = [2 + rank + 2 * i for i in range(rank)]
+            for offsets in itertools.product(*map(range, steps)):
+                index: list[Any] = [slice(None)] * split.ndim
+                for axis, offset in zip(blocks, offsets, strict=True):
+                    index[axis] = slice(offset, offset + 1)
+                piece = split[tuple(index)].transpose((*order, *blocks))[(..., *[0] * rank)]
+                where = [slice(None)]
+                for offset, n in zip(offsets, out, strict=True):
+                    where += [slice(offset, offset + n), slice(None)]
+                whole[tuple(where)] += piece
+        else:
+            split = xp.moveaxis(columns[:count].reshape(count, groups, *out, *kernel, inner), 1, -2)
+            for offsets in itertools.product(*map(range, steps)):
+                where = [slice(None)]
+                for offset, n, s, d in zip(offsets, out, stride, dilation, strict=True):
+                    where.append(slice(offset * d, offset * d + (n - 1) * s + 1, s))
+                buffer[tuple(where)] += split[(slice(None),) * (1 + rank) + offsets]
+        flat = buffer.reshape(count, *cover, groups * inner)
+        result[(slice(start, start + count), slice(None), *part)] = xp.moveaxis(flat[(slice(None), *place)], -1, 1)
+    if bias is not None:
+        result += bias.reshape(-1, *[1] * rank)
+    return result
+
+
+def _weight(
+    xp: Any,
+    g: Any,
+    x: Any,
+    kernel: Extents,
+    stride: Extents,
+    low: Extents,
+    high: Extents,
+    dilation: Extents,
+    groups: int,
+) -> Any:
+    """The adjoint of :func:`_forward` in ``w``."""
+    batch, out = g.shape[0], g.shape[2:]
+    points, inner = math.prod(out), x.shape[1] // groups
+    length = math.prod(kernel) * inner
+    cover = _needed(out, kernel, stride, dilation)
+    g = g.reshape(batch, groups, g.shape[1] // groups, points)
+    total = xp.zeros((groups, g.shape[2], length), g.dtype)
+    size = _chunk(xp, batch, points * groups * length * g.itemsize)
+    columns = xp.empty((groups * size * points * length,), g.dtype)
+    for start in range(0, batch, size):
+        part = x[start : start + size]
+        count = len(part)
+        buffer = _channels_last(xp, part, cover, low, groups)
+        chunk = columns[: groups * count * points * length].reshape(groups, count, *out, *kernel, inner)
+        chunk[...] = xp.swapaxes(_windows(xp, buffer, out, kernel, stride, dilation), 0, 1)
+        flat = chunk.reshape(groups, count * points, length)
+        total += xp.matmul(
+            g[start : start + size].transpose(1, 2, 0, 3).reshape(groups, g.shape[2], count * points), flat
+        )
+    total = total.reshape(groups * g.shape[2], *kernel, inner)
+    return xp.ascontiguousarray(xp.moveaxis(total, -1, 1))
+
+
+def _sum_channels(ns: Any, g: Any) -> Any:
+    return ns.sum(g, (0, *range(2, g.ndim)), False)
+
+
+_convolution = Op(
+    "convolution",
+    _forward,
+    (
+        lambda ns, g, w, x_shape, stride, low, high, dilation, groups: ns.convolution_input(
+            g, w, None, x_shape[2:], stride, low, high, dilation, groups
+        ),
+        lambda ns, g, x, w_shape, stride, low, high, dilation, groups: ns.convolution_weight(
+            g, x, w_shape[2:], stride, low, high, dilation, groups
+        ),
+        lambda ns, g: _sum_channels(ns, g),
+    ),
+)
+_convolution_input = Op(
+    "convolution_input",
+    _input,
+    (
+        lambda ns, g, w, stride, low, high, dilation, groups: ns.convolution(
+            g, w, None, stride, low, high, dilation, groups
+        ),
+        # its first operand is also called g: the gradient of a convolution
+        lambda ns, grad, g, w_shape, stride, low, high, dilation, groups: ns.convolution_weight(
+            g, grad, w_shape[2:], stride, low, high, dilation, groups
+        ),
+        lambda ns, g: _sum_channels(ns, g),
+    ),
+    node="ConvolutionBackward0",
+)
+Op(
+    "convolution_weight",
+    _weight,
+    (
+        lambda ns, grad, x, stride, low, high, dilation, groups: ns.convolution(
+            x, grad, None, stride, low, high, dilation, groups
+        ),
+        lambda ns, grad, g, x_shape, stride, low, high, dilation, groups: ns.convolution_input(
+            g, grad, None, x_shape[2:], stride, low, high, dilation, groups
+        ),
+    ),
+    node="ConvolutionBackwardBackward0",
+)
+
+
+# What users call
+
+
+def extents(value: Any, rank: int, name: str) -> Extents:
+    """One number for all dimensions, or one for each."""
+    if isinstance(value, int):
+        return (value,) * rank
+    given = tuple([int(n) for n in value])
+    if len(given) == 1:
+        given = given * rank
+    if len(given) != rank:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {rank} values, but got {value}")
+    return given
+
+
+def _checked(
+    name: str, rank: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, dilation: Any, channels: int
+) -> tuple[Tensor, Extents, Extents]:
+    """The batched input, stride and dilation, after the checks that both directions share."""
+    x, w = input._array, weight._array
+    if w.ndim != rank + 2 or x.ndim not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(x.shape)} with a weight of size {list(w.shape)}"
+        )
+    for other, role in ((w, "weight"), (None if bias is None else bias._array, "bias")):
+        if other is not None and other.dtype != x.dtype:
+            raise RuntimeError(
+                f"Input type ({input.dtype!r}) and {role} type ({(weight if role == 'weight' else bias).dtype!r}) should "
+                "be the same"
+            )
+    steps, spread = extents(stride, rank, "stride"), extents(dilation, rank, "dilation")
+    if min(steps) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(spread) <= 0:
+        raise RuntimeError("dilation should be greater than zero")
+    if bias is not None and bias._array.shape != (channels,):
+        raise RuntimeError(
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {channels} elements, but got bias "
+            f"of size {list(bias.shape)} instead"
+        )
+    if 0 in x.shape[-rank - 1 :] and x.size == 0 and 0 in x.shape[-rank:]:
+        raise RuntimeError(f"Expected {name} input with non-zero spatial extents, but got {list(x.shape)}")
+    return (input if x.ndim == rank + 2 else input.unsqueeze(0)), steps, spread
+
+
+def _convolve(
+    name: str,
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
+    w = weight._array
+    batched, steps, spread = _checked(name, rank, input, weight, bias, stride, dilation, w.shape[0] if w.ndim else 0)
+    x, kernel = batched._array, w.shape[2:]
+    if groups <= 0 or w.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"{list(w.shape)} instead"
+        )
+    if x.shape[1] != w.shape[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {list(w.shape)}, expected input{list(x.shape)} to have "
+            f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
+        )
+    if isinstance(padding, str):
+        if padding == "same":
+            if max(steps) > 1:
+                raise RuntimeError("padding='same' is not supported for strided convolutions")
+            total = [d * (k - 1) for d, k in zip(spread, kernel, strict=True)]
+            low, high = tuple([t // 2 for t in total]), tuple([t - t // 2 for t in total])
+        elif padding == "valid":
+            low = high = (0,) * rank
+        else:
+            raise RuntimeError(f"Invalid padding string: '{padding}'; use 'same' or 'valid'")
+    else:
+        low = high = extents(padding, rank, "padding")
+        if min(low) < 0:
+            raise RuntimeError("negative padding is not supported")
+    padded = [n + a + b for n, a, b in zip(x.shape[2:], low, high, strict=True)]
+    spanned = [d * (k - 1) + 1 for d, k in zip(spread, kernel, strict=True)]
+    if any(n < k for n, k in zip(padded, spanned, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, spanned))}). Kernel size can't be greater than actual input size"
+        )
+    result = apply(_convolution, (batched, weight, bias), (steps, low, high, spread, groups))
+    return result if batched is input else result.squeeze(0)
+
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of sequences with kernels.
+
+    Args:
+        input: ``(batch, in_channels, length)``, or without the batch.
+        weight: ``(out_channels, in_channels / groups, kernel)``.
+        bias: ``(out_channels,)``.
+        padding: zeros at both ends, ``"same"`` or ``"valid"``.
+    """
+    return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of images with kernels.
+
+    Args:
+        input: ``(batch, in_channels, height, width)``, or without the batch.
+        weight: ``(out_channels, in_channels / groups, kernel_height, kernel_width)``.
+        bias: ``(out_channels,)``.
+        padding: zeros on every side, ``"same"`` or ``"valid"``.
+    """
+    return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Cross-correlation of volumes with kernels.
+
+    Args:
+        input: ``(batch, in_channels, depth, height, width)``, or without the batch.
+        weight: ``(out_channels, in_channels / groups, kernel_depth, kernel_height, kernel_width)``.
+        bias: ``(out_channels,)``.
+        padding: zeros on every side, ``"same"`` or ``"valid"``.
+    """
+    return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolve_transposed(
+    name: str,
+    rank: int,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Any,
+    padding: Any,
+    output_padding: Any,
+    groups: int,
+    dilation: Any,
+) -> Tensor:
+    w = weight._array
+    channels = w.shape[1] * groups if w.ndim > 1 else 0
+    batched, steps, spread = _checked(name, rank, input, weight, bias, stride, dilation, channels)
+    x, kernel = batched._array, w.shape[2:]
+    if groups <= 0 or w.shape[0] % groups or x.shape[1] != w.shape[0]:
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {list(w.shape)}, expected input{list(x.shape)} to have {w.shape[0]} "
+            f"channels, but got {x.shape[1]} channels instead (groups={groups})"
+        )
+    low, extra = extents(padding, rank, "padding"), extents(output_padding, rank, "output_padding")
+    if min(low) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if any(e < 0 or e >= max(s, d) for e, s, d in zip(extra, steps, spread, strict=True)):
+        raise RuntimeError(
+            f"output padding must be smaller than either stride or dilation, but got output_padding {extra}, stride {steps} "
+            f"and dilation {spread}"
+        )
+    spatial = tuple(
+        [
+            (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+            for n, s, p, d, k, e in zip(x.shape[2:], steps, low, spread, kernel, extra, strict=True)
+        ]
+    )
+    if min(spatial) <= 0:
+        raise RuntimeError(
+            f"Given input size per channel: {list(x.shape[2:])}. Calculated output size per channel: {list(spatial)}. Output "
+            "size is too small"
+        )
+    high = tuple([p - e for p, e in zip(low, extra, strict=True)])
+    result = apply(_convolution_input, (batched, weight, bias), (spatial, steps, low, high, spread, groups))
+    return result if batched is input else result.squeeze(0)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of :func:`conv1d`: every element adds a scaled kernel to the output.
+
+    Args:
+        input: ``(batch, in_channels, length)``, or without the batch.
+        weight: ``(in_channels, out_channels / groups, kernel)``.
+        padding: taken off both ends of the output.
+        output_padding: added to its far end.
+    """
+    return _convolve_transposed(
+        "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of :func:`conv2d`.
+
+    Args:
+        input: ``(batch, in_channels, height, width)``, or without the batch.
+        weight: ``(in_channels, out_channels / groups, kernel_height, kernel_width)``.
+        padding: taken off every side of the output.
+        output_padding: added to its far sides.
+    """
+    return _convolve_transposed(
+        "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """The adjoint of :func:`conv3d`, with arguments as for :func:`conv_transpose2d`."""
+    return _convolve_transposed(
+        "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation
+    )
+
+
+__all__: Sequence[str] = [
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+]
