@@ -6,6 +6,7 @@ Run with ``python -m benchmarks.train_step``; torch is needed for the comparison
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,7 +29,7 @@ def training_step(
 ) -> Callable[[], None]:
     """The same program for either library: an MLP with ReLU, mean squared error and Adam."""
     layers: list[Any] = []
-    for n, m in zip(sizes, sizes[1:], strict=False):
+    for n, m in itertools.pairwise(sizes):
         layers += [library.nn.Linear(n, m), library.nn.ReLU()]
     net = library.nn.Sequential(*layers[:-1])
     loss_function = library.nn.MSELoss()
