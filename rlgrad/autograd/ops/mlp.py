@@ -7,6 +7,7 @@ would have many.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,7 +26,7 @@ _one = {kind: np.ones((), kind) for kind in _zero}
 _infinity = {kind: np.asarray(math.inf, kind) for kind in _zero}
 
 
-class Activation:
+class Activation(ABC):
     """An activation whose slope follows from its output.
 
     Attributes:
@@ -34,17 +35,17 @@ class Activation:
 
     node = ""
 
+    @abstractmethod
     def apply(self, h: np.ndarray) -> None:
         """Overwrite ``h`` with its activation."""
-        raise NotImplementedError(f"{type(self).__name__} defines no apply")
 
+    @abstractmethod
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
         """The gradient before the activation, as a new array."""
-        raise NotImplementedError(f"{type(self).__name__} defines no backward")
 
+    @abstractmethod
     def recorded(self, x: Tensor) -> Tensor:
         """The activation as an operation of its own."""
-        raise NotImplementedError(f"{type(self).__name__} defines no recorded")
 
 
 class _ReLU(Activation):
