@@ -10,15 +10,24 @@ import numpy as np
 from rlgrad.autograd.graph import LeafNode, Node
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.registry import edge_of
+from rlgrad.autograd.saved import GradientEdge
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.autograd.walk import walk
 from rlgrad.backend.devices import module_of
 
-Tensors = Tensor | Sequence[Tensor]
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
 def _sequence(value: Any) -> list[Any]:
-    return [value] if isinstance(value, Tensor) or value is None else list(value)
+    return [value] if isinstance(value, (Tensor, GradientEdge)) or value is None else list(value)
+
+
+def _target(tensor: Any, index: int) -> Node:
+    """The node whose gradient is wanted for one of ``inputs``."""
+    edge = tensor.ownership_token if isinstance(tensor, GradientEdge) else edge_of(tensor)
+    if edge is None:
+        raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{index}]")
+    return edge
 
 
 def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -> tuple[Node, Any]:
@@ -98,10 +107,8 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
         targets = []
         for index, tensor in enumerate(chosen):
-            edge = edge_of(tensor)
-            if edge is None:
-                raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{index}]")
-            if not isinstance(edge, LeafNode):
+            edge = _target(tensor, index)
+            if isinstance(tensor, Tensor) and not isinstance(edge, LeafNode):
                 tensor.retain_grad()
             targets.append(edge)
     roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(outputs, gradients, strict=True))]
@@ -147,10 +154,7 @@ def grad(
         raise RuntimeError(f"got {len(results)} outputs and {len(gradients)} grad_outputs")
     targets: list[Node] = []
     for index, tensor in enumerate(wanted):
-        edge = edge_of(tensor)
-        if edge is None:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad: inputs[{index}]")
-        targets.append(edge)
+        targets.append(_target(tensor, index))
     roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(results, gradients, strict=True))]
     keep = create_graph if retain_graph is None else retain_graph
     found = _run(roots, keep, create_graph, targets, False)
@@ -160,10 +164,11 @@ def grad(
         if value is None and not allow_unused:
             raise RuntimeError(
                 f"One of the differentiated Tensors appears to not have been used in the graph: inputs[{index}], of shape "
-                f"{list(tensor.shape)}. Set allow_unused=True if this is the desired behavior."
+                f"{list(target.shape)}. Set allow_unused=True if this is the desired behavior."
             )
         if value is None and materialize_grads:
-            value = module_of(tensor._array).zeros_like(tensor._array)
+            like = module_of(tensor._array) if isinstance(tensor, Tensor) else np
+            value = like.zeros(target.shape, target.dtype)
         answers.append(value if value is None or isinstance(value, Tensor) else wrap(value))
     return tuple(answers)
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from rlgrad.autograd.graph import FREED, Node, OutputOf, check_saved, freed_error, next_sequence
 from rlgrad.autograd.modes import modes, no_grad
-from rlgrad.autograd.registry import edge_of
+from rlgrad.autograd.registry import edge_of, trace
+from rlgrad.autograd.saved import Packed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -58,6 +59,8 @@ class FunctionCtx(Node):
             if array is None:
                 result.append(None)
                 continue
+            if array.__class__ is Packed:
+                array = array.open()
             tensor = wrap(array)
             tensor._cell = cell
             if isinstance(source, int):
@@ -241,6 +244,8 @@ def _attach(
         ctx.saved = tuple([None if t is None else t._array for t in saved])
         ctx.cells = tuple([[0] if t is None else t._cell for t in saved])
         ctx.versions = tuple([cell[0] for cell in ctx.cells])
+        if modes.traced:
+            trace(ctx)
     return results
 
 

@@ -29,6 +29,17 @@ _ndarray = np.ndarray
 FREED = ("freed",)
 """Takes the place of a node's saved values once they are gone."""
 
+_FOR_USERS = (
+    "GradientEdge",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "increment_version",
+    "leaves",
+    "nodes",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+)
+
 VIEW: Any = type("VIEW", (), {"__slots__": ()})()
 """The ``_edge`` of a tensor that is a view: its true edge depends on what became of its base, so it is looked up."""
 
@@ -257,3 +268,12 @@ def check_saved(node: Node) -> tuple[Any, ...]:
         if cell[0] != seen:
             raise stale_error(node)
     return node.saved
+
+
+def __getattr__(name: str) -> Any:
+    """What users look for in this module and what needs tensors: it lives in ``rlgrad.autograd.saved``."""
+    if name in _FOR_USERS:
+        from rlgrad.autograd import saved
+
+        return getattr(saved, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

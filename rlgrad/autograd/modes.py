@@ -14,11 +14,54 @@ class _Modes(threading.local):
     grad = True  # record operations on tensors that require grad
     inference = False
     anomaly = False  # keep the forward stack of every node and look for NaN in every gradient
+    check_nan = True  # in anomaly mode: a NaN gradient raises
+    evaluating: Any = None  # in anomaly mode: the node whose recorded derivative is being computed
     pack_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
+    hooks_disabled: str | None = None  # why saved tensors may not be packed in this block
     traced = False  # anomaly or pack_hooks: recording takes the slow path
 
 
 modes = _Modes()
+
+inferring: list[None] = []
+"""Has an element for every inference-mode block open in any thread: what recording looks at before ``modes``."""
+
+
+class InferenceCell(list[int]):
+    """The version cell of a tensor made in inference mode: there is no version, and asking for it is the error.
+
+    Recording an operation that saves a tensor reads its version. So that tensors made in inference mode are refused
+    there at no cost to all others, their cell refuses to be read.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__((0,))
+
+    def __getitem__(self, index: Any) -> Any:
+        if modes.inference:
+            return 0
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. To work around you can make a clone to get a normal tensor "
+            "and use it in autograd."
+        )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if not modes.inference:
+            raise inference_write_error()
+
+
+def inference_write_error() -> RuntimeError:
+    return RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
+        "tensor before doing inplace update."
+    )
+
+
+def new_cell() -> list[int]:
+    """A version cell for a tensor made now; only asked for while some thread is in inference mode."""
+    return InferenceCell() if modes.inference else [0]
 
 
 class _Switch:
@@ -125,9 +168,13 @@ class inference_mode(_Switch):
     def __enter__(self) -> None:
         self._outer.append((modes.grad, modes.inference))
         modes.grad, modes.inference = not self.mode, bool(self.mode)
+        if self.mode:
+            inferring.append(None)
 
     def __exit__(self, *exc: object) -> None:
         modes.grad, modes.inference = self._outer.pop()
+        if self.mode:
+            inferring.pop()
 
     def clone(self) -> inference_mode:
         return inference_mode(self.mode)
@@ -153,25 +200,54 @@ class set_detect_anomaly(_Switch):
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.mode, self.check_nan = mode, check_nan
-        self._outer = modes.anomaly
-        self._set(mode)
-
-    def _set(self, mode: bool) -> None:
-        modes.anomaly = mode
-        modes.traced = mode or bool(modes.pack_hooks)
+        self._outer = [(modes.anomaly, modes.check_nan)]
+        _set_anomaly(mode, check_nan)
 
     def __enter__(self) -> None:
-        self._set(self.mode)
+        _set_anomaly(self.mode, self.check_nan)
 
     def __exit__(self, *exc: object) -> None:
-        self._set(self._outer)
+        _set_anomaly(*self._outer[0])
 
     def clone(self) -> set_detect_anomaly:
         return set_detect_anomaly(self.mode, self.check_nan)
+
+    def __call__(self, function: F) -> F:
+        _set_anomaly(*self._outer[0])  # used as a decorator: only the function's body is meant
+        return super().__call__(function)
 
 
 class detect_anomaly(set_detect_anomaly):
     """:class:`set_detect_anomaly` switched on for a block."""
 
     def __init__(self, check_nan: bool = True) -> None:
-        super().__init__(True, check_nan)
+        self.mode, self.check_nan = True, check_nan
+        self._outer = []
+
+    def __enter__(self) -> None:
+        self._outer.append((modes.anomaly, modes.check_nan))
+        super().__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        _set_anomaly(*self._outer.pop())
+
+    def clone(self) -> detect_anomaly:
+        return detect_anomaly(self.check_nan)
+
+    def __call__(self, function: F) -> F:
+        return _Switch.__call__(self, function)
+
+
+def _set_anomaly(mode: bool, check_nan: bool) -> None:
+    modes.anomaly, modes.check_nan = bool(mode), bool(check_nan)
+    modes.traced = modes.anomaly or bool(modes.pack_hooks)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly mode is on in this thread."""
+    return modes.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether anomaly mode stops at NaN gradients."""
+    return modes.check_nan

@@ -9,6 +9,7 @@ recorded and every order of derivative follows from the one formula.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Any
@@ -22,6 +23,7 @@ from rlgrad.backend.devices import cupy, device_of
 
 _ndarray = np.ndarray
 _new = object.__new__
+_HERE = os.path.dirname(__file__) + os.sep
 _no_cell = [0]  # stands for the version of an optional input that was not given
 Vjp = Callable[..., Any]
 
@@ -361,6 +363,8 @@ def _view_of(op: Op, base: Tensor | None, attributes: Any, edge: Any, out: Any, 
         result._edge = edge
         return result
     result._cell = cell = base._cell
+    if cell.__class__ is not list:
+        return result  # of an inference tensor, whose views are not tracked
     link = (op, attributes, index)
     outer = base._view
     if outer is None:
@@ -376,5 +380,11 @@ def trace(node: Node) -> None:
     if modes.anomaly:
         import traceback
 
-        stack = [frame for frame in traceback.extract_stack() if "/rlgrad/autograd/" not in frame.filename]
-        node.metadata["traceback"] = "".join(traceback.format_list(stack))
+        stack = [frame for frame in traceback.extract_stack() if not frame.filename.startswith(_HERE)]
+        node.metadata["traceback_"] = traceback.format_list(stack)
+        if modes.evaluating is not None:
+            node.metadata["parent_"] = modes.evaluating
+    if modes.pack_hooks:
+        from rlgrad.autograd.saved import pack
+
+        pack(node)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Hooks, LeafNode, Node, OutputOf, RemovableHandle
-from rlgrad.autograd.modes import modes
+from rlgrad.autograd.modes import InferenceCell, inferring, modes, new_cell
 from rlgrad.backend import devices, dtypes
 
 _new = object.__new__
@@ -95,7 +95,7 @@ def wrap(array: Any) -> Tensor:
     tensor = _new(Tensor)
     tensor._array = array
     tensor._edge = None
-    tensor._cell = [0]
+    tensor._cell = new_cell() if inferring else [0]
     tensor._view = None
     tensor._extra = None
     return tensor
@@ -249,6 +249,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if self._cell.__class__ is InferenceCell:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return self._cell[0]
 
     @property
@@ -270,6 +272,11 @@ class Tensor:
         if requires_grad:
             if edge is None:
                 self._require_floating()
+                if self._cell.__class__ is InferenceCell and not modes.inference:
+                    raise RuntimeError(
+                        "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed. Make a clone "
+                        "and work on that."
+                    )
                 leaf = LeafNode(self)
                 extra = self._extra
                 if extra is not None and extra.get("grad") is not None:
@@ -420,9 +427,9 @@ class Tensor:
         if isinstance(edge, LeafNode):
             edge.shape, edge.dtype = value._array.shape, value._array.dtype
 
-    @property
-    def is_inference_tensor(self) -> bool:
-        return False
+    def is_inference(self) -> bool:
+        """Made in inference mode: it can be read, but neither recorded nor written to outside."""
+        return self._cell.__class__ is InferenceCell
 
     def _is_view(self) -> bool:
         return self._view is not None

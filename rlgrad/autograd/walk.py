@@ -7,6 +7,7 @@ input's dtype and checking shapes happen here once, not in each derivative.
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -133,7 +134,7 @@ def walk(
         else:
             calls = plan.calls
             if recorded:
-                saved = tuple(_as_tensors(node, saved))
+                saved = tuple(saved_as_tensors(node, plan, saved, node.cells))
         for index, vjp, pick in calls:
             edge = edges[index]
             if edge is None or (useful is not None and edge not in useful):
@@ -193,39 +194,50 @@ def walk(
 
 def _computed(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: bool) -> list[Any]:
     """A node's gradients computed all at once and put in the form of calls, for nodes that need more than theirs."""
-    plan, saved, hooks = node.plan, node.saved, node.hooks
-    if plan is None and hooks is None and not modes.anomaly:
-        return [(index, None, result) for index, result in enumerate(node.run(ns, grad, wants))]
-    if plan is None:
-        results = list(enumerate(node.run(ns, grad, wants)))
-    else:
-        values = _as_tensors(node, saved) if recorded else saved
-        if plan.joint is not None:
-            results = list(enumerate(plan.joint(ns, grad, wants, *values)))
-        else:
-            results = [
-                (index, vjp(ns, grad, *(values if pick is None else pick(values))))
-                for index, vjp, pick in plan.calls
-                if wants[index]
-            ]
+    hooks = node.hooks
+    results: Any = (_watched if modes.anomaly else _results)(node, ns, grad, wants, recorded)
     if hooks is not None and hooks.post:
         results = _run_post_hooks(node, hooks, results, grad, recorded)
-    if modes.anomaly:
+    if modes.anomaly and modes.check_nan:
         _check_nan(node, results, recorded)
     return [(index, None, result) for index, result in results]
 
 
-def _as_tensors(node: Node, saved: tuple[Any, ...]) -> list[Any]:
+def _results(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: bool) -> Iterable[tuple[int, Any]]:
+    plan = node.plan
+    if plan is None:
+        return enumerate(node.run(ns, grad, wants))
+    values = saved_as_tensors(node, plan, node.saved, node.cells) if recorded else node.saved
+    if plan.joint is not None:
+        return enumerate(plan.joint(ns, grad, wants, *values))
+    return [
+        (index, vjp(ns, grad, *(values if pick is None else pick(values))))
+        for index, vjp, pick in plan.calls
+        if wants[index]
+    ]
+
+
+def _watched(node: Node, ns: Any, grad: Any, wants: Sequence[bool], recorded: bool) -> list[tuple[int, Any]]:
+    """:func:`_results` in anomaly mode: errors name the forward line, and recorded nodes whose derivative they are."""
+    outer, modes.evaluating = modes.evaluating, node
+    try:
+        return list(_results(node, ns, grad, wants, recorded))
+    except Exception as error:
+        _annotated(node, error)
+        raise
+    finally:
+        modes.evaluating = outer
+
+
+def saved_as_tensors(node: Node, plan: Any, saved: Sequence[Any], cells: Sequence[Any]) -> list[Any]:
     """Saved arrays as tensors that continue the graph, for derivatives that are recorded themselves."""
     values = list(saved)
-    plan = node.plan
-    assert plan is not None
     for position, index in enumerate(plan.tensors):
         array = values[position]
         if array is None:
             continue
         tensor = values[position] = wrap(array)
-        tensor._cell = node.cells[position]
+        tensor._cell = cells[position]
         if index < len(node.edges):
             tensor._edge = node.edges[index]
         elif plan.outputs_of is not None:
@@ -302,17 +314,33 @@ class _Nothing:
 _nothing = _Nothing()
 
 
-def _annotated(node: Node, error: RuntimeError) -> RuntimeError:
-    """Add the forward traceback that anomaly mode kept to an error."""
-    stack = node.metadata.get("traceback") if hasattr(node, "metadata_") else None
-    if stack:
-        error.add_note(f"The forward call that {node.name()} comes from:\n{stack}")
+def _annotated(node: Node, error: Exception) -> Exception:
+    """In anomaly mode, add the forward traceback to an error, and warn with it as PyTorch does."""
+    notes: list[str] = []
+    current: Node | None = node
+    while current is not None and len(notes) < 10:
+        metadata = current.metadata if hasattr(current, "metadata_") else {}
+        stack = metadata.get("traceback_")
+        if stack and notes:
+            what = f"Previous calculation was induced by {current.name()}. Traceback of forward call that induced it:\n"
+        elif stack:
+            what = f"Error detected in {current.name()}. Traceback of forward call that caused the error:\n"
+        elif modes.anomaly and not notes:
+            what = f"Error detected in {current.name()}, which was recorded without anomaly mode: switch it on earlier"
+        else:
+            break
+        notes.append(what + "".join(stack or ()))
+        current = metadata.get("parent_")
+    if notes and not getattr(error, "__notes__", None):
+        for note in notes:
+            error.add_note(note)
+        warnings.warn("\n\n".join(notes), UserWarning, stacklevel=2)
     return error
 
 
-def _check_nan(node: Node, results: list[tuple[int, Any]], recorded: bool) -> None:
+def _check_nan(node: Node, results: Iterable[tuple[int, Any]], recorded: bool) -> None:
     for index, result in results:
         array = result._array if recorded and result is not None else result
         if array is not None and array.dtype.kind == "f" and bool((array != array).any()):
-            error = RuntimeError(f"Function {node.name()} returned nan values in its {index}th output.")
+            error = RuntimeError(f"Function '{node.name()}' returned nan values in its {index}th output.")
             raise _annotated(node, error)

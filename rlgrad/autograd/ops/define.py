@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rlgrad.autograd.graph import FREED, VIEW, LeafNode, Node, next_sequence
-from rlgrad.autograd.modes import modes
+from rlgrad.autograd.modes import inference_write_error, inferring, modes, new_cell
 from rlgrad.autograd.registry import Op, Vjp, array_module, edge_of, trace
 from rlgrad.autograd.tensor import Tensor, dim_error, wrap
 from rlgrad.backend import dtypes
@@ -42,6 +42,8 @@ def inplace(function: Callable[..., Any], name: str | None = None) -> Callable[.
 
 def check_inplace(tensor: Tensor) -> None:
     """Refuse to overwrite what the graph needs as it is."""
+    if tensor._cell.__class__ is not list and not modes.inference:
+        raise inference_write_error()
     if not modes.grad:
         return
     view = tensor._view
@@ -121,6 +123,10 @@ def _move_history(target: Tensor, result: Tensor, edge: Node | None) -> None:
             elif saved[position] is array:  # the input as it was
                 saved[position], cells[position] = array.copy(), [0]
         node.saved, node.cells = tuple(saved), tuple(cells)
+    if modes.traced and node is not None:
+        from rlgrad.autograd.saved import protect
+
+        protect(node, array)
     _store(array, result._array)
     target._cell[0] += 1
     if node is not None:
@@ -316,6 +322,8 @@ def binary(
         tensor._cell = cell = [0]
         tensor._view = tensor._extra = None
         if (edge is None and other_edge is None) or not differentiable or not modes.grad:
+            if inferring:
+                tensor._cell = new_cell()
             tensor._edge = None
             return tensor
         tensor._edge = node = _new(node_class)
@@ -389,6 +397,8 @@ def unary(
         tensor._cell = cell = [0]
         tensor._view = tensor._extra = None
         if edge is None or plan is None or not modes.grad:
+            if inferring:
+                tensor._cell = new_cell()
             tensor._edge = None
             return tensor
         tensor._edge = node = _new(node_class)
