@@ -17,6 +17,8 @@ from rlgrad.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from rlgrad.autograd.ops.arithmetic import *
+from rlgrad.autograd.ops.comparison import *
 from rlgrad.autograd.ops.creation import *
 from rlgrad.autograd.ops.creation import TYPED as _TYPED
 from rlgrad.autograd.ops.fused import *

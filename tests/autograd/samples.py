@@ -525,3 +525,9 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
     ),
 }
 """What is written with operators and indices."""
+
+from . import samples_arithmetic  # noqa: E402 - the families' samples use the names above
+
+for _family in (samples_arithmetic,):
+    SAMPLES.update(_family.SAMPLES)
+    VALUES_ONLY.update(_family.VALUES_ONLY)

@@ -8,9 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.arithmetic import (
+    _add,
+    _true_divide,
+    add,
+    div,
+    floor_divide,
+    mul,
+    pow,
+    remainder,
+    rsub,
+    sub,
+    zero_gradient,
+)
+from rlgrad.autograd.ops.comparison import (
+    bitwise_and,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    eq,
+    ge,
+    gt,
+    le,
+    lt,
+    ne,
+)
 from rlgrad.autograd.ops.define import (
     assign,
-    binary,
     broadcast_error,
     check_inplace,
     inplace,
@@ -19,148 +45,10 @@ from rlgrad.autograd.ops.define import (
     unary,
     write_out,
 )
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import REGISTRY, Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
-from rlgrad.backend.devices import move
-
-# Helpers of derivatives. What is piecewise constant has no derivative of its own.
-
-_zeros_like = Op("zeros_like", lambda xp, a: xp.zeros_like(a), (lambda ns, g: ns.zeros_like(g),))
-Op("mask", lambda xp, condition, like: condition.astype(like.dtype), inputs=2)
-Op("half_ties", lambda xp, a, b: xp.where(a == b, a.dtype.type(0.5), (a > b).astype(a.dtype)), inputs=2)
-Op("logical_both", lambda xp, a, b: a & b, inputs=2)
-
-# Arithmetic
-
-_add = binary("add", "add", (lambda ns, g: g, lambda ns, g: g), methods=False)
-_sub = binary("sub", "subtract", (lambda ns, g: g, lambda ns, g: -g), methods=False)
-mul = binary("mul", "multiply", (lambda ns, g, b: g * b, lambda ns, g, a: g * a))
-_true_divide = binary(
-    "div", "divide", (lambda ns, g, b: g / b, lambda ns, g, a, b: -g * (a / (b * b))), kind="float", methods=False
-)
-
-
-def _pow_base(ns: Any, g: Any, a: Any, b: Any) -> Any:
-    return g * ns.where(b == 0, ns.zeros_like(a * b), b * a ** (b - 1))
-
-
-def _pow_exponent(ns: Any, g: Any, a: Any, b: Any, out: Any) -> Any:
-    return g * ns.where(ns.logical_both(a == 0, b >= 0), ns.zeros_like(out), out * ns.log(a))
-
-
-def _power(xp: Any, a: Any, b: Any) -> Any:
-    return a**b
-
-
-def _pow_number(ns: Any, g: Any, a: Any, exponent: Any) -> Any:
-    if exponent == 2:
-        return g * (a * 2)
-    return ns.zeros_like(g) if exponent == 0 else g * (a ** (exponent - 1) * exponent)
-
-
-_pow_tensors = binary("pow", _power, (_pow_base, _pow_exponent), node="PowBackward1", methods=False)
-_pow_scalar = Op("pow_scalar", lambda xp, a, exponent: a**exponent, (_pow_number,), node="PowBackward0")
-_floor_divide = binary(
-    "floor_divide",
-    "floor_divide",
-    (lambda ns, g: ns.zeros_like(g), lambda ns, g: ns.zeros_like(g)),
-    node="DivBackward2",
-)
-floor_divide = _floor_divide
-remainder = binary("remainder", "remainder", (lambda ns, g: g, lambda ns, g, a, b: -g * ns.floor_divide(a, b)))
-fmod = binary("fmod", "fmod", (lambda ns, g: g, lambda ns, g, a, b: -g * ns.trunc(a / b)))
-maximum = binary(
-    "maximum", "maximum", (lambda ns, g, a, b: g * ns.half_ties(a, b), lambda ns, g, a, b: g * ns.half_ties(b, a))
-)
-minimum = binary(
-    "minimum", "minimum", (lambda ns, g, a, b: g * ns.half_ties(b, a), lambda ns, g, a, b: g * ns.half_ties(a, b))
-)
-atan2 = binary(
-    "atan2",
-    "arctan2",
-    (lambda ns, g, a, b: g * (b / (a * a + b * b)), lambda ns, g, a, b: g * (-a / (a * a + b * b))),
-    kind="float",
-)
-hypot = binary("hypot", "hypot", (lambda ns, g, a, out: g * (a / out), lambda ns, g, b, out: g * (b / out)))
-logaddexp = binary(
-    "logaddexp",
-    "logaddexp",
-    (lambda ns, g, a, out: g * ns.exp(a - out), lambda ns, g, b, out: g * ns.exp(b - out)),
-)
-
-
-@method
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """``input + alpha * other`` with broadcasting and type promotion."""
-    if alpha != 1:
-        other = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-    return _add(input, other, out=out)
-
-
-@method
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """``input - alpha * other`` with broadcasting and type promotion."""
-    if _is_bool(input) or _is_bool(other):
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. Use the `^`, `logical_xor()` or `~` operator, "
-            "or convert the tensor first"
-        )
-    if alpha != 1:
-        other = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-    return _sub(input, other, out=out)
-
-
-def _is_bool(value: Any) -> bool:
-    return value._array.dtype.kind == "b" if isinstance(value, Tensor) else isinstance(value, bool)
-
-
-@method
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """``other - alpha * input``."""
-    return sub(other, input, alpha=alpha)
-
-
-@method
-def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
-    """``input / other``; integers give floats.
-
-    Args:
-        rounding_mode: ``None``, ``"floor"`` or ``"trunc"`` (these keep integers).
-    """
-    if rounding_mode is None:
-        result = _true_divide(input, other)
-    elif rounding_mode == "floor":
-        result = _floor_divide(input, other)
-    elif rounding_mode == "trunc":
-        common = dtypes.result_type(input, other)
-        result = trunc(_true_divide(input, other)) if common.is_floating_point else _trunc_divide(input, other)
-    else:
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found {rounding_mode!r}"
-        )
-    return result if out is None else write_out(out, result)
-
-
-_trunc_divide = binary("trunc_divide", lambda xp, a, b: xp.sign(a) * xp.sign(b) * (abs(a) // abs(b)), methods=False)
-true_divide = div
-
-
-@method
-def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
-    """``input ** exponent``, elementwise."""
-    if isinstance(input, Tensor) and not isinstance(exponent, Tensor):
-        kind = input._array.dtype.kind
-        if kind != "f":
-            if isinstance(exponent, builtins.int) and exponent < 0 and kind in "iu":
-                raise RuntimeError("Integers to negative integer powers are not allowed.")
-            common = dtypes.result_type(input, exponent)
-            input = input.to(common)
-        result = apply(_pow_scalar, (input,), (exponent,))
-    else:
-        result = _pow_tensors(input, exponent)
-    return result if out is None else write_out(out, result)
-
+from rlgrad.backend.devices import module_of, move
 
 # Exponentials and roots
 
@@ -179,13 +67,54 @@ reciprocal = unary("reciprocal", lambda xp, a: 1 / a, lambda ns, g, out: g * (-o
 # Signs and magnitudes
 
 neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
-negative = neg
 abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
-absolute = abs
-sign = unary(
-    "sign", lambda xp, a: xp.sign(a) if a.dtype.kind != "b" else a.copy(), lambda ns, g: ns.zeros_like(g), kind="same"
+sign = unary("sign", lambda xp, a: xp.sign(a) if a.dtype.kind != "b" else a.copy(), zero_gradient, kind="same")
+sgn = unary("sgn", REGISTRY["sign"].forward, zero_gradient, kind="same")
+deg2rad = unary("deg2rad", "deg2rad", lambda ns, g: g * (math.pi / 180), node="Deg2RadBackward0")
+rad2deg = unary("rad2deg", "rad2deg", lambda ns, g: g * (180 / math.pi), node="Rad2DegBackward0")
+
+
+@method
+def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Where an element is negative, minus zero included."""
+    array = input._array
+    xp = module_of(array)
+    result = wrap(xp.signbit(array) if array.dtype.kind == "f" else xp.asarray(array < 0))
+    return result if out is None else write_out(out, result)
+
+
+@method
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def _bounds(array: Any, nan: Any, posinf: Any, neginf: Any) -> tuple[Any, Any, Any]:
+    info = np.finfo(array.dtype)
+    return 0.0 if nan is None else nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf
+
+
+_nan_to_num = Op(
+    "nan_to_num",
+    lambda xp, a, nan, posinf, neginf: xp.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
+    (lambda ns, g, a: g * ns.finite(a),),
 )
-sgn = sign
+Op("finite", lambda xp, a: xp.isfinite(a).astype(a.dtype), inputs=1)
+
+
+@method
+def nan_to_num(
+    input: Tensor, nan: Any = None, posinf: Any = None, neginf: Any = None, *, out: Tensor | None = None
+) -> Tensor:
+    """``input`` with NaN and infinities replaced: by 0 and by the largest and smallest finite numbers unless told."""
+    if input._array.dtype.kind != "f":
+        result = input.clone()
+    else:
+        result = apply(_nan_to_num, (input,), _bounds(input._array, nan, posinf, neginf))
+    return result if out is None else write_out(out, result)
+
 
 # Trigonometric and hyperbolic
 
@@ -211,18 +140,11 @@ sigmoid = unary("sigmoid", _sigmoid, lambda ns, g, out: g * ((1 - out) * out))
 
 # Rounding
 
-floor = unary(
-    "floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
-)
-ceil = unary(
-    "ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
-)
-trunc = unary(
-    "trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, lambda ns, g: ns.zeros_like(g), kind="same"
-)
-fix = trunc
+floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
+ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
+trunc = unary("trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
 frac = unary("frac", lambda xp, a: a - xp.trunc(a), lambda ns, g: g, kind="same")
-_round = unary("round", "rint", lambda ns, g: ns.zeros_like(g), kind="same", methods=False)
+_round = unary("round", "rint", zero_gradient, kind="same", methods=False)
 
 
 @method
@@ -230,8 +152,16 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """To the nearest integer (ties to even), or to so many decimals."""
     if input._array.dtype.kind != "f":
         return input.clone()
-    result = _round(input) if decimals == 0 else _round(input * 10.0**decimals) / 10.0**decimals
+    result = _round(input) if decimals == 0 else apply(_round_decimals, (input,), (decimals,))
     return result if out is None else write_out(out, result)
+
+
+def _round_forward(xp: Any, a: Any, decimals: int) -> Any:
+    scale = a.dtype.type(10.0 ** builtins.abs(decimals))
+    return xp.rint(a * scale) / scale if decimals > 0 else xp.rint(a / scale) * scale
+
+
+_round_decimals = Op("round_decimals", _round_forward, (zero_gradient,), node="RoundBackward1")
 
 
 # Activations
@@ -275,111 +205,87 @@ def _within(xp: Any, a: Any, low: Any, high: Any) -> Any:
 Op("within", _within, inputs=1)
 
 
+_clamp_min = Op(
+    "clamp_min",
+    lambda xp, a, low, high: xp.clip(a, low, high),
+    (lambda ns, g, a, low, high: g * ns.within(a, low, high),),
+    node="ClampMinBackward0",
+)
+_clamp_max = Op("clamp_max", _clamp_min.forward, _clamp_min.vjps, node="ClampMaxBackward0")
+
+
+def _between(xp: Any, a: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        a = xp.maximum(a, low)
+    return a if high is None else xp.minimum(a, high)
+
+
+def _low_holds(xp: Any, a: Any, low: Any, high: Any) -> Any:
+    return (a < low if high is None else (low < high) & (a < low)).astype(a.dtype)
+
+
+def _high_holds(xp: Any, a: Any, low: Any, high: Any) -> Any:
+    return (a > high if low is None else (a > high) | (high < low)).astype(a.dtype)
+
+
+Op("low_holds", _low_holds, inputs=3)
+Op("high_holds", _high_holds, inputs=3)
+_BETWEEN = (
+    lambda ns, g, a, low, high: g * ns.within_tensors(a, low, high),
+    lambda ns, g, a, low, high: g * ns.low_holds(a, low, high),
+    lambda ns, g, a, low, high: g * ns.high_holds(a, low, high),
+)
+Op("within_tensors", lambda xp, a, low, high: _within(xp, a, low, high).astype(a.dtype), inputs=3)
+_clamp_tensors = Op("clamp_tensors", _between, _BETWEEN, node="ClampBackward0")
+_clamp_min_tensor = Op("clamp_min_tensor", _between, _BETWEEN, node="ClampMinBackward1")
+_clamp_max_tensor = Op("clamp_max_tensor", _between, _BETWEEN, node="ClampMaxBackward1")
+
+
+def _clamped(numbers: Op, tensors: Op, input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
+    given = [limit for limit in (min, max) if limit is not None]
+    common = dtypes.result_type(input, *given)
+    input = input if input.dtype is common else input.to(common)
+    if any(isinstance(limit, Tensor) for limit in given):
+        limits = [x.to(common) if isinstance(x, Tensor) else x if x is None else _operand(x, input) for x in (min, max)]
+        try:
+            result = apply(tensors, (input, *limits))
+        except ValueError:
+            raise broadcast_error("clamp", [x._array.shape for x in (input, *limits) if x is not None]) from None
+    elif any(limit != limit for limit in given):
+        result = apply(_clamp, (input,), (math.nan, None)) if input.is_floating_point() else input.clone()
+    else:
+        result = apply(numbers, (input,), (min, max))
+    return result if out is None else write_out(out, result)
+
+
 @method
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Limit every element to ``[min, max]``; either end may be left open, and both may be tensors."""
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    if isinstance(min, Tensor) or isinstance(max, Tensor):
-        result = input if min is None else maximum(input, _operand(min, input))
-        result = result if max is None else minimum(result, _operand(max, input))
-    else:
-        common = dtypes.result_type(input, *[limit for limit in (min, max) if limit is not None])
-        result = apply(_clamp, (input if input.dtype is common else input.to(common),), (min, max))
-    return result if out is None else write_out(out, result)
+    return _clamped(_clamp, _clamp_tensors, input, min, max, out)
 
 
 def _operand(value: Any, like: Tensor) -> Tensor:
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value, like._array.dtype))
+    return value if isinstance(value, Tensor) else wrap(module_of(like._array).asarray(value, like._array.dtype))
 
 
 @method
-def clamp_min(input: Tensor, min: Any) -> Tensor:
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit from below."""
-    return clamp(input, min=min)
+    return _clamped(_clamp_min, _clamp_min_tensor, input, min, None, out)
 
 
 @method
-def clamp_max(input: Tensor, max: Any) -> Tensor:
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit from above."""
-    return clamp(input, max=max)
+    return _clamped(_clamp_max, _clamp_max_tensor, input, None, max, out)
 
 
 @method
-def clip(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Another name for :func:`clamp`."""
-    return clamp(input, min, max)
-
-
-# Comparison and logic: results are bool, nothing is recorded
-
-eq = binary("eq", "equal", methods=False)
-ne = binary("ne", "not_equal", methods=False)
-lt = binary("lt", "less", methods=False)
-le = binary("le", "less_equal", methods=False)
-gt = binary("gt", "greater", methods=False)
-ge = binary("ge", "greater_equal", methods=False)
-logical_and = binary("logical_and", "logical_and")
-logical_or = binary("logical_or", "logical_or")
-logical_xor = binary("logical_xor", "logical_xor")
-_logical_not = Op("logical_not", "logical_not", inputs=1)
-bitwise_and = binary("bitwise_and", "bitwise_and")
-bitwise_or = binary("bitwise_or", "bitwise_or")
-bitwise_xor = binary("bitwise_xor", "bitwise_xor")
-bitwise_not = unary("bitwise_not", "invert", kind="same")
-for _compare in (eq, ne, lt, le, gt, ge):
-    setattr(Tensor, _compare.__name__, _compare)
-greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
-
-
-@method
-def logical_not(input: Tensor) -> Tensor:
-    """Elementwise ``not``: true where an element is zero."""
-    return apply(_logical_not, (input,))
-
-
-@method
-def isnan(input: Tensor) -> Tensor:
-    """Where an element is NaN."""
-    return wrap(input._array != input._array)
-
-
-@method
-def isinf(input: Tensor) -> Tensor:
-    """Where an element is infinite."""
-    array = input._array
-    return wrap(builtins.abs(array) == math.inf) if array.dtype.kind == "f" else wrap(array != array)
-
-
-@method
-def isfinite(input: Tensor) -> Tensor:
-    """Where an element is neither infinite nor NaN."""
-    array = input._array
-    return wrap(builtins.abs(array) < math.inf) if array.dtype.kind == "f" else wrap(array == array)
-
-
-@method
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
-    """Where ``|input - other| <= atol + rtol * |other|``."""
-    _same_dtype("isclose", input, other)
-    return wrap(np.isclose(input.numpy(force=True), other.numpy(force=True), rtol, atol, equal_nan))
-
-
-@method
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are :func:`isclose`."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
-
-
-@method
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements."""
-    return input._array.shape == other._array.shape and bool((input._array == other._array).all())
-
-
-def _same_dtype(name: str, a: Tensor, b: Tensor) -> None:
-    if a._array.dtype != b._array.dtype:
-        raise RuntimeError(f"{name}: expected both tensors to have the same dtype, got {a.dtype!r} and {b.dtype!r}")
+    return clamp(input, min, max, out=out)
 
 
 # Choosing between elements
@@ -453,24 +359,6 @@ _masked_fill = Op(
 )
 
 
-@method
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    """``input + weight * (end - input)``."""
-    return input + (end - input) * weight
-
-
-@method
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
-    return input + (tensor1 * tensor2 if value == 1 else tensor1 * tensor2 * value)
-
-
-@method
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
-    return input + (tensor1 / tensor2 if value == 1 else tensor1 / tensor2 * value)
-
-
 # Dtypes and copies
 
 _cast = Op("cast", lambda xp, a, dtype: a.astype(dtype), (lambda ns, g: g,), node="ToCopyBackward0")
@@ -481,11 +369,11 @@ Op(
     node="ToCopyBackward0",
 )
 _clone = Op("clone", lambda xp, a: a.copy(), (lambda ns, g: g,))
-_fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (lambda ns, g: ns.zeros_like(g),))
+_fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,))
 _copy = Op(
     "copy",
     lambda xp, a, source: xp.broadcast_to(source, a.shape).astype(a.dtype),
-    (lambda ns, g: ns.zeros_like(g), lambda ns, g: g),
+    (zero_gradient, lambda ns, g: g),
     node="CopyBackwards",
 )
 
@@ -538,40 +426,17 @@ def _zero_method(self: Tensor) -> Tensor:
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
 
 
-def _clamp_method(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """In-place form of :func:`clamp`."""
-    if not isinstance(min, Tensor) and not isinstance(max, Tensor):
-        check_inplace(self)
-        return assign(self, clamp(self, min, max))
-    result = self if min is None else self.maximum_(_operand(min, self))
-    return result if max is None else result.minimum_(_operand(max, self))
-
-
-Tensor.clamp_ = Tensor.clip_ = _clamp_method  # type: ignore[attr-defined]
-
-for _function in (
-    add,
-    sub,
-    div,
-    pow,
-    clamp_min,
-    clamp_max,
-    round,
-    masked_fill,
-    lerp,
-    addcmul,
-    addcdiv,
-    logical_not,
-):
+for _function in (clamp, clip, clamp_min, clamp_max, round, masked_fill, nan_to_num):
     inplace(_function)
-for _alias, _name in (
-    ("negative", "neg"), ("absolute", "abs"), ("true_divide", "div"), ("subtract", "sub"), ("multiply", "mul"),
-    ("divide", "div"), ("sgn", "sign"), ("fix", "trunc"), ("greater", "gt"), ("greater_equal", "ge"), ("less", "lt"),
-    ("less_equal", "le"), ("not_equal", "ne"), ("arctan2", "atan2"), ("arcsin", "asin"), ("arccos", "acos"),
-    ("arctan", "atan"), ("arcsinh", "asinh"), ("arccosh", "acosh"), ("arctanh", "atanh"),
-):  # fmt: skip
-    setattr(Tensor, _alias, getattr(Tensor, _name))
-    globals()[_alias] = globals()[_name]
+_ALIASES = {
+    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh", "arctan": "atan",
+    "arctan2": "atan2", "arctanh": "atanh", "divide": "div", "fix": "trunc", "greater": "gt", "greater_equal": "ge",
+    "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg", "not_equal": "ne", "subtract": "sub",
+}  # fmt: skip
+for _alias, _name in _ALIASES.items():
+    _given = getattr(Tensor, _name)
+    setattr(Tensor, _alias, _given)
+    globals()[_alias] = _given
     if hasattr(Tensor, _name + "_"):
         setattr(Tensor, _alias + "_", getattr(Tensor, _name + "_"))
 
@@ -591,9 +456,14 @@ def _operator(function: Any, reflected: builtins.bool = False) -> Any:
     return backward if reflected else forward
 
 
+def _reciprocal_times(self: Tensor, other: Any) -> Tensor:
+    return reciprocal(self) * other
+
+
 _BINARY = {
     "add": add, "sub": sub, "mul": mul, "truediv": div, "floordiv": floor_divide, "mod": remainder, "pow": pow,
-    "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor,
+    "and": bitwise_and, "or": bitwise_or, "xor": bitwise_xor, "lshift": bitwise_left_shift,
+    "rshift": bitwise_right_shift,
 }  # fmt: skip
 _binary_function: Any
 for _symbol, _binary_function in _BINARY.items():
@@ -601,6 +471,8 @@ for _symbol, _binary_function in _BINARY.items():
     setattr(Tensor, f"__r{_symbol}__", _operator(_binary_function, reflected=True))
     setattr(Tensor, f"__i{_symbol}__", getattr(Tensor, _binary_function.__name__ + "_"))
 Tensor.__add__ = Tensor.__radd__ = _add  # type: ignore[method-assign]
+Tensor.__rsub__ = _operator(rsub)  # type: ignore[method-assign]
+Tensor.__rtruediv__ = _operator(_reciprocal_times)  # type: ignore[method-assign]
 Tensor.__mul__ = Tensor.__rmul__ = mul  # type: ignore[method-assign]
 Tensor.__truediv__ = _true_divide  # type: ignore[method-assign]
 for _function in (eq, ne, lt, le, gt, ge):
