@@ -27,6 +27,7 @@ from rlgrad.autograd.ops.linalg import *
 from rlgrad.autograd.ops.pointwise import *
 from rlgrad.autograd.ops.reductions import *
 from rlgrad.autograd.ops.shape import *
+from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor
 from rlgrad.backend import random

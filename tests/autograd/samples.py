@@ -526,8 +526,8 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
 }
 """What is written with operators and indices."""
 
-from . import samples_arithmetic  # noqa: E402 - the families' samples use the names above
+from . import samples_arithmetic, samples_special  # noqa: E402 - the families' samples use the names above
 
-for _family in (samples_arithmetic,):
+for _family in (samples_arithmetic, samples_special):
     SAMPLES.update(_family.SAMPLES)
     VALUES_ONLY.update(_family.VALUES_ONLY)

@@ -1,0 +1,174 @@
+"""Special functions: error functions, the gamma family, and products that stay finite at zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import elementwise, inplace, method, public, unary, write_out
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
+from rlgrad.backend.special import special_of
+
+
+def _from_scipy(name: str) -> Callable[[Any, Any], Any]:
+    def forward(xp: Any, a: Any) -> Any:
+        return getattr(special_of(xp), name)(a).astype(a.dtype)
+
+    return forward
+
+
+# Error functions
+
+_SLOPE = 2 / math.sqrt(math.pi)
+
+erf = unary("erf", _from_scipy("erf"), lambda ns, g, a: g * (ns.exp(-a * a) * _SLOPE))
+erfc = unary("erfc", _from_scipy("erfc"), lambda ns, g, a: g * (ns.exp(-a * a) * -_SLOPE))
+erfinv = unary("erfinv", _from_scipy("erfinv"), lambda ns, g, out: g * (ns.exp(out * out) * (1 / _SLOPE)))
+
+# The gamma family
+
+
+def _lgamma_forward(xp: Any, a: Any) -> Any:
+    return special_of(xp).gammaln(a).astype(a.dtype)
+
+
+def _polygamma_forward(xp: Any, a: Any, n: int) -> Any:
+    library = special_of(xp)
+    if n == 0:
+        return library.digamma(a).astype(a.dtype)
+    wide = a.astype(np.float64)
+    if n == 1:  # by reflection on the negative side, which the library leaves out
+        negative = wide < 0.5
+        with np.errstate(divide="ignore"):
+            values = library.polygamma(1, xp.where(negative, 1 - wide, wide))
+            return xp.where(negative, (math.pi / xp.sin(math.pi * wide)) ** 2 - values, values).astype(a.dtype)
+    return library.polygamma(n, wide).astype(a.dtype)
+
+
+_polygamma = Op("polygamma", _polygamma_forward, (lambda ns, g, a, n: g * ns.polygamma(a, n + 1),))
+lgamma = unary("lgamma", _lgamma_forward, lambda ns, g, a: g * ns.digamma(a))
+digamma = unary("digamma", _from_scipy("digamma"), lambda ns, g, a: g * ns.polygamma(a, 1))
+
+
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The ``n``-th derivative of :func:`digamma`."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    result = apply(_polygamma, (_floating(input),), (n,))
+    return result if out is None else write_out(out, result)
+
+
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The ``n``-th derivative of ``digamma`` at each element."""
+    return polygamma(n, self)
+
+
+Tensor.polygamma = _polygamma_method  # type: ignore[attr-defined]
+inplace(_polygamma_method, "polygamma_")
+
+
+@method
+def mvlgamma(input: Tensor, p: int) -> Tensor:
+    """Logarithm of the multivariate gamma function of dimension ``p``."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    input = _floating(input)
+    total = lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(1, p):
+        total = total + lgamma(input - j / 2)
+    return total
+
+
+def _floating(input: Tensor) -> Tensor:
+    return input if input._array.dtype.kind == "f" else input.to(dtypes.get_default_dtype())
+
+
+# Products that are zero where a factor is
+
+
+def _xlogy_forward(xp: Any, a: Any, b: Any) -> Any:
+    product = xp.where(a == 0, 0, a * xp.log(b))
+    dtype = a.dtype if hasattr(a, "dtype") else b.dtype
+    return xp.where(b != b, b, product).astype(dtype)
+
+
+_xlogy = Op(
+    "xlogy",
+    _xlogy_forward,
+    (
+        lambda ns, g, a, b: g * ns.where(ns.nothing_times_log(a, b), 0, ns.log(b)),
+        lambda ns, g, a, b: g * (a / b),
+    ),
+)
+Op("nothing_times_log", lambda xp, a, b: (a == 0) & (b <= 0), inputs=2)
+_xlogy_of_number = Op("xlogy_of_number", _xlogy_forward, (None, _xlogy.vjps[1]), node="XlogyBackward1")
+_xlogy_number = Op(
+    "xlogy_number",
+    _xlogy_forward,
+    (lambda ns, g, a, b: g * ns.where(ns.nothing_times_log(a, b), 0, math.log(b) if b > 0 else math.nan), None),
+    node="XlogyBackward2",
+)
+
+
+def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input * log(other)``, and zero where ``input`` is."""
+    op = (_xlogy if isinstance(other, Tensor) else _xlogy_number) if isinstance(input, Tensor) else _xlogy_of_number
+    result = elementwise(op, (input, other), "float")
+    return result if out is None else write_out(out, result)
+
+
+Tensor.xlogy = xlogy  # type: ignore[attr-defined]
+inplace(xlogy)
+
+# Logistic
+
+
+def _logit_forward(xp: Any, a: Any, eps: float | None) -> Any:
+    clamped = a if eps is None else xp.clip(a, eps, 1 - eps)
+    return xp.log(clamped / (1 - clamped))
+
+
+def _logit_vjp(ns: Any, g: Any, a: Any, eps: float | None) -> Any:
+    slope = g / (a * (1 - a))
+    if eps is None:
+        return ns.where(ns.within(a, 0, 1), slope, math.nan)
+    return ns.where(ns.within(a, eps, 1 - eps), slope, 0)
+
+
+_logit = Op("logit", _logit_forward, (_logit_vjp,))
+
+
+@method
+def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of :func:`sigmoid`; with ``eps`` the input is first clamped to ``[eps, 1 - eps]``."""
+    result = apply(_logit, (_floating(input),), (eps,))
+    return result if out is None else write_out(out, result)
+
+
+inplace(logit)
+
+# sin(pi x) / (pi x)
+
+
+def _sinc_slope_forward(xp: Any, a: Any) -> Any:
+    safe = xp.where(a == 0, 1, a)
+    return xp.where(a == 0, 0, (xp.cos(math.pi * a) - xp.sinc(a)) / safe).astype(a.dtype)
+
+
+def _sinc_curvature(ns: Any, g: Any, a: Any) -> Any:
+    at_zero = a == 0
+    away = ns.sinc_slope(a) * -2 / ns.where(at_zero, 1, a)
+    return g * (ns.where(at_zero, ns.sinc(a) * (2 * math.pi**2 / 3), away) - ns.sinc(a) * math.pi**2)
+
+
+Op("sinc_slope", _sinc_slope_forward, (_sinc_curvature,))
+sinc = unary(
+    "sinc", lambda xp, a: xp.where(a == 0, 1, xp.sinc(a)).astype(a.dtype), lambda ns, g, a: g * ns.sinc_slope(a)
+)
+
+__all__ = public(globals())
