@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .samples_layers import LAYERS
+
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -359,6 +361,7 @@ SAMPLES: dict[str, Callable[[Maker], list[Sample]]] = {
     ],
     "binary_cross_entropy_with_logits": _bce_with_logits,
 }
+SAMPLES.update(LAYERS)
 """Functions with a derivative, by name."""
 
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"]

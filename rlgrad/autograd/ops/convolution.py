@@ -283,11 +283,10 @@ def _checked(
             f"Expected {rank + 1}D (unbatched) or {rank + 2}D (batched) input to {name}, but got input of size: "
             f"{list(x.shape)} with a weight of size {list(w.shape)}"
         )
-    for other, role in ((w, "weight"), (None if bias is None else bias._array, "bias")):
-        if other is not None and other.dtype != x.dtype:
+    for other, role in ((weight, "weight"), (bias, "bias")):
+        if other is not None and other._array.dtype != x.dtype:
             raise RuntimeError(
-                f"Input type ({input.dtype!r}) and {role} type ({(weight if role == 'weight' else bias).dtype!r}) should "
-                "be the same"
+                f"Input type ({input.dtype!r}) and {role} type ({other.dtype!r}) should be the same; convert one with .to()"
             )
     steps, spread = extents(stride, rank, "stride"), extents(dilation, rank, "dilation")
     if min(steps) <= 0:

@@ -1,0 +1,235 @@
+"""Losses beyond those of :mod:`rlgrad.autograd.ops.fused`, and distances between vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rlgrad.autograd.ops.fused import check_reduction
+from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.tensor import Tensor
+
+
+def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    check_reduction(reduction)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
+def kl_div(
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    log_target: bool = False,
+) -> Tensor:
+    """Kullback-Leibler divergence ``target * (log target - input)`` pointwise.
+
+    Args:
+        input: log-probabilities.
+        target: probabilities of the same shape, or their logarithms with ``log_target``.
+        reduction: as usual, or ``"batchmean"``: the sum over the batch's size.
+    """
+    if log_target:
+        losses = target.exp() * (target - input)
+    else:
+        positive = target > 0
+        losses = where(positive, target * (where(positive, target, 1.0).log() - input), 0.0)
+    if reduction == "batchmean":
+        return losses.sum() / input.shape[0]
+    return _reduced(losses, reduction)
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    far = where(target != 1, (margin - input).clamp_min(0), 0.0)
+    return _reduced(far + where(target != -1, input, 0.0), reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, -target * (input1 - input2) + margin)``: the first should rank higher where the target is 1."""
+    return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """Cosine of the angle between vectors along ``dim``, each norm bounded below by ``eps``."""
+    a, b = x1.norm(2, dim, keepdim=True).clamp_min(eps), x2.norm(2, dim, keepdim=True).clamp_min(eps)
+    return ((x1 / a) * (x2 / b)).sum(dim)
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    Args:
+        input1, input2: ``(batch, features)`` or ``(features,)``.
+    """
+    if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
+        )
+    eps = 1e-12
+    dot, a, b = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
+    cosine = dot / (a * b).sqrt()
+    near = where(target == 1, 1 - cosine, 0.0)
+    return _reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the ``p``-distance."""
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return _reduced((pairwise_distance(anchor, positive, p, eps) - far + margin).clamp_min(0), reduction)
+
+
+def gaussian_nll_loss(
+    input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Negative log-likelihood of ``target`` under a normal distribution with mean ``input`` and variance ``var``."""
+    if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = input * 0 + var
+    elif bool((var._array < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.shape != input.shape:
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
+            raise ValueError("var is of incorrect size")
+    bounded = where(var < eps, var.detach() * 0 + eps, var.detach()) + (var - var.detach())
+    losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
+    return _reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    size_average: Any = None,
+    eps: float = 1e-8,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Negative log-likelihood of counts under a Poisson distribution with (the logarithm of) rate ``input``."""
+    losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        large = target > 1
+        safe = where(large, target, 2.0)
+        stirling = safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log()
+        losses = losses + where(large, stirling, 0.0)
+    return _reduced(losses, reduction)
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """``log(1 + exp(-target * input))``, for targets of -1 and 1."""
+    return _reduced((-target * input).exp().log1p(), reduction)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``sum over i != target of max(0, margin - input[target] + input[i]) ** p / classes``.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: classes ``(batch,)`` or ``()``.
+        p: 1 or 2.
+    """
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if input.ndim == 1:
+        losses = multi_margin_loss(input.unsqueeze(0), target.reshape(1), p, margin, weight, reduction="none")
+        return losses.reshape(()) if reduction == "none" else _reduced(losses, reduction)
+    column = target.unsqueeze(1)
+    classes = input.shape[1]
+    over = (input - input.gather(1, column) + margin).clamp_min(0)
+    over = over if p == 1 else over * over
+    if weight is not None:
+        over = over * weight[target].unsqueeze(1)
+    xp_classes = target.new_tensor(list(range(classes))) if hasattr(target, "new_tensor") else None
+    assert xp_classes is not None
+    return _reduced(where(column == xp_classes, 0.0, over).sum(1) / classes, reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Mean over the classes of the binary cross-entropies of ``sigmoid(input)``."""
+    from rlgrad.autograd.ops.fused import logsigmoid
+
+    losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    losses = losses if weight is None else losses * weight
+    return _reduced(losses.mean(-1), reduction)
+
+
+__all__: Sequence[str] = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "kl_div",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pairwise_distance",
+    "poisson_nll_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+]
