@@ -10,8 +10,9 @@ Example:
 import warnings
 from typing import Any
 
-from rlgrad.autograd import function, graph, ops
+from rlgrad.autograd import function, functional, graph, ops
 from rlgrad.autograd.differentiate import backward, grad
+from rlgrad.autograd.drawing import add_graph, visualize
 from rlgrad.autograd.function import Function
 from rlgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from rlgrad.autograd.modes import (
@@ -29,10 +30,12 @@ from rlgrad.autograd.tensor import Tensor
 __all__ = [
     "Function",
     "Variable",
+    "add_graph",
     "backward",
     "detect_anomaly",
     "enable_grad",
     "function",
+    "functional",
     "grad",
     "gradcheck",
     "gradgradcheck",
@@ -44,6 +47,7 @@ __all__ = [
     "ops",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "visualize",
 ]
 
 

@@ -86,7 +86,8 @@ def pack(node: Node) -> None:
         node.saved = (plan, packed, tuple([[0] for _ in range(count)]))
         node.cells = node.versions = ()
         node.plan = None
-        node.__class__ = _packed_class(type(node))
+        kind: Any = type(node)
+        node.__class__ = _packed_class(kind)
 
 
 def protect(node: Node, array: Any) -> None:
