@@ -8,10 +8,12 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from rlgrad import autograd, backend, cuda, nn, optim
+from rlgrad import autograd, backend, cuda, nn, optim, utils
 from rlgrad.autograd.modes import (
     enable_grad,
     inference_mode,
+    is_anomaly_check_nan_enabled,
+    is_anomaly_enabled,
     is_grad_enabled,
     is_inference_mode_enabled,
     no_grad,
