@@ -23,7 +23,8 @@ def one_by_one(net, x):
 
 
 def batch(requires_grad=True):
-    return rlgrad.randn(6, 3, dtype=rlgrad.float64, requires_grad=requires_grad)
+    """Numbers that, as another network's output would, require grad without being a leaf."""
+    return rlgrad.randn(6, 3, dtype=rlgrad.float64, requires_grad=requires_grad) * 1
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -40,9 +41,9 @@ def test_output_and_gradients_are_those_of_the_layers_one_by_one(activation, las
 
 @pytest.mark.parametrize("activation", [nn.Tanh, nn.Sigmoid])
 def test_second_derivatives_are_right(activation):
-    net, x = network(activation), batch()
-    assert rlgrad.autograd.gradcheck(net, (x,))
-    assert rlgrad.autograd.gradgradcheck(net, (x,))
+    net, x = network(activation), batch().detach().requires_grad_()
+    assert rlgrad.autograd.gradcheck(lambda x: net(x * 1), (x,))
+    assert rlgrad.autograd.gradgradcheck(lambda x: net(x * 1), (x,))
 
 
 def test_a_gradient_penalty_reaches_every_parameter_as_it_does_one_by_one():
@@ -66,7 +67,8 @@ def test_a_layer_used_twice_gets_both_gradients():
     plain = rlgrad.autograd.grad(one_by_one(net, x).sum(), list(layer.parameters()))
     for a, b in zip(fused, plain, strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy())
-    assert rlgrad.autograd.gradgradcheck(net, (x,))
+    x = x.detach().requires_grad_()
+    assert rlgrad.autograd.gradgradcheck(lambda x: net(x * 1), (x,))
 
 
 def test_frozen_layers_get_no_gradient_and_need_no_weights_kept():
@@ -104,6 +106,7 @@ def test_hooks_other_layers_and_other_inputs_run_layer_by_layer():
     net(batch())
     assert seen == [(6, 5)]
     assert fused_forward(network(nn.ReLU)._modules, batch()[0]) is None
+    assert fused_forward(network(nn.ReLU)._modules, batch().detach().requires_grad_()) is None
     assert fused_forward(nn.Sequential(nn.Linear(3, 2), nn.Softplus(), nn.Linear(2, 1))._modules, batch()) is None
     with pytest.raises(RuntimeError, match="cannot be multiplied"):
         network(nn.ReLU)(rlgrad.randn(4, 7, dtype=rlgrad.float64))

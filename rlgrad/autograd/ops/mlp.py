@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import Node, next_sequence
+from rlgrad.autograd.graph import LeafNode, Node, next_sequence
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops import fused, pointwise
 from rlgrad.autograd.registry import REGISTRY, apply, edge_of
@@ -203,12 +203,16 @@ def mlp(input: Tensor, parameters: Sequence[Tensor], activations: Sequence[Activ
         activations: one entry for each layer.
 
     Returns:
-        ``(batch, out_features)``; ``None`` where the layers have to be run one by one: on a GPU, for another rank,
-        for mixed dtypes or shapes that do not fit, and while anomalies or saved tensors are being watched.
+        ``(batch, out_features)``; ``None`` where the layers are to be run one by one: on a GPU, for another rank, for
+        mixed dtypes or shapes that do not fit, while anomalies or saved tensors are being watched, and for an input that
+        is itself a leaf that wants a gradient: it is there for a penalty on that gradient more often than not, and
+        what is differentiated twice had to be computed again layer by layer.
     """
     x = input._array
     dtype = x.dtype
     if x.__class__ is not _ndarray or x.ndim != 2 or dtype not in _zero or modes.traced:
+        return None
+    if input._edge.__class__ is LeafNode and modes.grad:
         return None
     arrays = []
     for parameter in parameters:
