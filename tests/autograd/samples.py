@@ -529,8 +529,16 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
 }
 """What is written with operators and indices."""
 
-from . import samples_arithmetic, samples_special  # noqa: E402 - the families' samples use the names above
+from . import samples_arithmetic, samples_cumulative, samples_special  # noqa: E402 - the families' samples use the names above
 
-for _family in (samples_arithmetic, samples_special):
+for _family in (samples_arithmetic, samples_cumulative, samples_special):
     SAMPLES.update(_family.SAMPLES)
     VALUES_ONLY.update(_family.VALUES_ONLY)
+
+from . import samples_indexing, samples_shape  # noqa: E402
+
+for _parts in (samples_shape, samples_indexing):
+    SAMPLES.update(_parts.SAMPLES)
+    VALUES_ONLY.update(_parts.VALUES_ONLY)
+    EXPRESSIONS.update(_parts.EXPRESSIONS)
+ELSEWHERE.add("index_put_")

@@ -1,0 +1,429 @@
+"""Running reductions along a dimension, products, and order statistics."""
+
+from __future__ import annotations
+
+import builtins
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import inplace, method, one_dim, public, write_out
+from rlgrad.autograd.ops.reductions import (
+    _accumulable,
+    _at_index,
+    _extreme_vjp,
+    _floating,
+    _not_empty,
+    _reversed_cumsum,
+    _spread,
+    _with_index,
+)
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of, to_host
+
+# Products. Where an element is zero, dividing by it is not the way to the product of the others.
+
+
+def _has_zero(ns: Any, a: Any) -> bool:
+    return not bool(ns.array(a).all())
+
+
+def _others(shape: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], np.ndarray]:
+    """The shape with a new dimension before ``dim``, and a mask there of the element that is left out."""
+    n = shape[dim]
+    wide = (*shape[:dim], 1, *shape[dim:])
+    left_out = np.eye(n, dtype=bool).reshape((n, n, *[1] * (len(shape) - dim - 1)))
+    return wide, left_out
+
+
+def _product_of_others(xp: Any, a: Any, dim: int) -> Any:
+    """For each element the product of the others along ``dim``."""
+    one = xp.ones((*a.shape[:dim], 1, *a.shape[dim + 1 :]), a.dtype)
+    first, last = (slice(None),) * dim + (slice(1, None),), (slice(None),) * dim + (slice(None, -1),)
+    before = xp.cumprod(xp.concatenate([one, a[last]], dim), dim)
+    after = xp.flip(xp.cumprod(xp.flip(xp.concatenate([a[first], one], dim), dim), dim), dim)
+    return before * after
+
+
+Op("product_of_others", _product_of_others, inputs=1)
+
+
+def _prod_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dim: Any, keepdim: bool) -> Any:
+    if not a_shape:
+        return g
+    if dim is None:
+        flat = ns.reshape(a, (-1,))
+        return ns.reshape(_prod_vjp(ns, g, flat, out, flat.shape, 0, False), a_shape)
+    g = _spread(ns, g, a_shape, (dim,), keepdim)
+    if not _has_zero(ns, a):
+        return g * _spread(ns, out, a_shape, (dim,), keepdim) / a
+    if not ns.recorded:
+        return g * ns.product_of_others(a, dim)
+    wide, left_out = _others(tuple(a_shape), dim)
+    return g * ns.prod(ns.where(_like(ns, a, left_out), 1, ns.reshape(a, wide)), dim + 1, False)
+
+
+def _like(ns: Any, a: Any, mask: np.ndarray) -> Any:
+    return module_of(ns.array(a)).asarray(mask)
+
+
+_PROD = (lambda xp, a, dim, keepdim: xp.prod(a, axis=dim, keepdims=keepdim), (_prod_vjp,))
+_prod_all = Op("prod_all", *_PROD, node="ProdBackward0")
+_prod_dim = Op("prod", *_PROD, node="ProdBackward1")
+
+
+@method
+def prod(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """Product over ``dim``, or of everything."""
+    input = _accumulable(input, dtype)
+    if dim is None:
+        result = apply(_prod_all, (input,), (None, False))
+    else:
+        dim = one_dim(dim, input._array.ndim)
+        result = apply(_prod_dim, (input,), (dim if input._array.ndim else None, keepdim))
+    return result if out is None else write_out(out, result)
+
+
+def _cumprod_gradient(xp: Any, g: Any, a: Any, dim: int) -> Any:
+    """Gradient of a running product: one pass from the end, without a division."""
+    g, a = xp.moveaxis(g, dim, 0), xp.moveaxis(a, dim, 0)
+    before = xp.concatenate([xp.ones((1, *a.shape[1:]), a.dtype), xp.cumprod(a[:-1], 0)])
+    result = xp.empty(a.shape, a.dtype)
+    tail = xp.zeros(a.shape[1:], a.dtype)
+    for i in range(a.shape[0] - 1, -1, -1):
+        tail = g[i] + (tail * a[i + 1] if i + 1 < a.shape[0] else 0)
+        result[i] = before[i] * tail
+    return xp.moveaxis(result, 0, dim)
+
+
+Op("cumprod_gradient", _cumprod_gradient, inputs=2)
+
+
+def _cumprod_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dim: int) -> Any:
+    if not a_shape:
+        return g
+    if not _has_zero(ns, a):
+        return _reversed_cumsum(ns, g * out, dim) / a
+    if not ns.recorded:
+        return ns.cumprod_gradient(g, a, dim)
+    wide, left_out = _others(tuple(a_shape), dim)
+    n = a_shape[dim]
+    later = np.triu(np.ones((n, n), bool)).reshape(left_out.shape)
+    running = ns.cumprod(ns.expand(*_filled(ns, a, left_out, wide, dim)), dim + 1)
+    return ns.sum(ns.where(_like(ns, a, later), ns.reshape(g, wide) * running, 0), (dim + 1,), False)
+
+
+def _filled(ns: Any, a: Any, left_out: np.ndarray, wide: tuple[int, ...], dim: int) -> tuple[Any, tuple[int, ...]]:
+    n = wide[dim + 1]
+    full = (*wide[:dim], n, *wide[dim + 1 :])
+    return ns.where(_like(ns, a, left_out), 1, ns.reshape(a, wide)), full
+
+
+_cumprod = Op(
+    "cumprod",
+    lambda xp, a, dim: xp.cumprod(a, axis=dim, dtype=a.dtype) if a.ndim else a.copy(),
+    (_cumprod_vjp,),
+)
+
+
+@method
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+    """Running product along ``dim``."""
+    input = _accumulable(input, dtype)
+    result = apply(_cumprod, (input,), (one_dim(dim, input._array.ndim),))
+    return result if out is None else write_out(out, result)
+
+
+# Running extremes
+
+
+def _running(xp: Any, a: Any, dim: int, name: str) -> tuple[Any, Any]:
+    if not a.ndim:
+        return a.copy(), xp.zeros((), np.int64)
+    values = getattr(xp, name).accumulate(a, axis=dim)
+    hits = (a == values) | (a != a)
+    positions = xp.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
+    return values, xp.maximum.accumulate(xp.where(hits, positions, 0), axis=dim)
+
+
+def _running_vjp(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int) -> Any:
+    return _at_index(ns, grads, out1, a_shape, dim, True)
+
+
+_cummax = Op("cummax", lambda xp, a, dim: _running(xp, a, dim, "maximum"), (_running_vjp,), multiple=True)
+_cummin = Op("cummin", lambda xp, a, dim: _running(xp, a, dim, "minimum"), (_running_vjp,), multiple=True)
+_CummaxResult = namedtuple("cummax", ["values", "indices"])  # type: ignore[name-match]
+_CumminResult = namedtuple("cummin", ["values", "indices"])  # type: ignore[name-match]
+
+
+@method
+def cummax(input: Tensor, dim: int) -> Any:
+    """Largest element so far along ``dim``, and where it was (the latest of equals)."""
+    return _CummaxResult(*apply(_cummax, (input,), (one_dim(dim, input._array.ndim),)))
+
+
+@method
+def cummin(input: Tensor, dim: int) -> Any:
+    """Smallest element so far along ``dim``, and where it was (the latest of equals)."""
+    return _CumminResult(*apply(_cummin, (input,), (one_dim(dim, input._array.ndim),)))
+
+
+def _logcumsumexp_forward(xp: Any, a: Any, dim: int) -> Any:
+    return xp.logaddexp.accumulate(a, axis=dim) if a.ndim else a.copy()
+
+
+def _logcumsumexp_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dim: int) -> Any:
+    if not a_shape:
+        return g
+    lowest = float(np.finfo(ns.array(a).dtype).min)
+
+    def part(positive: Any, magnitude: Any) -> Any:  # in logarithms, so that nothing overflows
+        log = ns.where(positive, ns.log(ns.where(positive, magnitude, 1)), lowest)
+        return ns.exp(ns.flip(ns.logcumsumexp(ns.flip(log - out, (dim,)), dim), (dim,)) + a)
+
+    return part(ns.positive(g), g) - part(ns.positive(-g), -g)
+
+
+_logcumsumexp = Op("logcumsumexp", _logcumsumexp_forward, (_logcumsumexp_vjp,))
+
+
+@method
+def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """Logarithm of the running sum of exponentials along ``dim``, without overflow."""
+    if input._array.dtype.kind != "f":
+        raise NotImplementedError(f"logcumsumexp is not implemented for {input.dtype!r}; convert with .float()")
+    result = apply(_logcumsumexp, (input,), (one_dim(dim, input._array.ndim),))
+    return result if out is None else write_out(out, result)
+
+
+@method
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """The ``n``-th differences of neighbours along ``dim``."""
+    if input._array.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = one_dim(dim, input._array.ndim)
+    if prepend is not None or append is not None:
+        from rlgrad.autograd.ops.joining import cat
+
+        input = cat([x for x in (prepend, input, append) if x is not None], dim)
+    for _ in range(n):
+        size = builtins.max(input._array.shape[dim] - 1, 0)
+        later, earlier = input.narrow(dim, builtins.min(1, input._array.shape[dim]), size), input.narrow(dim, 0, size)
+        input = later.logical_xor(earlier) if input._array.dtype.kind == "b" else later - earlier
+    return input
+
+
+# Order statistics
+
+
+def _middle(xp: Any, a: Any, dim: int, ignore_nan: bool) -> Any:
+    """Index of the lower median along a dimension; a NaN is the median unless ignored."""
+    order = xp.argsort(a, axis=dim, kind="stable")
+    nan = a != a
+    n = a.shape[dim]
+    if ignore_nan:
+        rank = xp.maximum((n - nan.sum(axis=dim, keepdims=True) - 1) // 2, 0)
+        return xp.take_along_axis(order, rank, dim).squeeze(dim)
+    middle = xp.take(order, (n - 1) // 2, dim)
+    return xp.where(nan.any(axis=dim), nan.argmax(axis=dim), middle)
+
+
+def _median_forward(ignore_nan: bool) -> Any:
+    def forward(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+        return _with_index(xp, a, _middle(xp, a, dim, ignore_nan) if a.ndim else 0, dim, keepdim)
+
+    return forward
+
+
+def _median_of_all(ignore_nan: bool) -> Any:
+    def forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+        flat = a.reshape(-1)
+        return flat[_middle(xp, flat, 0, ignore_nan)] if flat.size else xp.asarray(np.nan, a.dtype)
+
+    return forward
+
+
+_median_all = Op("median_all", _median_of_all(False), (_extreme_vjp,), node="MedianBackward0")
+_nanmedian_all = Op("nanmedian_all", _median_of_all(True), (_extreme_vjp,), node="NanmedianBackward0")
+_median_dim = Op("median", _median_forward(False), (_at_index,), node="MedianBackward1", multiple=True)
+_nanmedian_dim = Op("nanmedian", _median_forward(True), (_at_index,), node="NanmedianBackward1", multiple=True)
+_MedianResult = namedtuple("median", ["values", "indices"])  # type: ignore[name-match]
+_NanmedianResult = namedtuple("nanmedian", ["values", "indices"])  # type: ignore[name-match]
+_ModeResult = namedtuple("mode", ["values", "indices"])  # type: ignore[name-match]
+
+
+@method
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The lower median; with ``dim`` a pair ``(values, indices)``."""
+    return _median(input, dim, keepdim, _median_all, _median_dim, _MedianResult)
+
+
+@method
+def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """:func:`median` of the elements that are not NaN."""
+    return _median(input, dim, keepdim, _nanmedian_all, _nanmedian_dim, _NanmedianResult)
+
+
+def _median(input: Tensor, dim: int | None, keepdim: bool, whole: Op, along: Op, result: Any) -> Any:
+    if dim is None:
+        return apply(whole, (input,), (None, False))
+    dim = one_dim(dim, input._array.ndim)
+    if input._array.ndim and not input._array.shape[dim]:
+        raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")
+    return result(*apply(along, (input,), (dim, keepdim)))
+
+
+def _mode_forward(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
+    if not a.ndim:
+        return _with_index(xp, a, 0, dim, keepdim)
+    rows = np.moveaxis(to_host(a), dim, -1)
+    flat = rows.reshape(-1, rows.shape[-1])
+    index = np.empty(len(flat), np.int64)
+    for i, row in enumerate(flat):
+        values, counts = np.unique(row, return_counts=True)
+        index[i] = np.flatnonzero(row == values[counts.argmax()])[-1]
+    return _with_index(xp, a, xp.asarray(index.reshape(rows.shape[:-1])), dim, keepdim)
+
+
+_mode = Op("mode", _mode_forward, (_at_index,), multiple=True)
+
+
+@method
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along ``dim`` (the smallest of equally frequent ones), and where it is last."""
+    dim = one_dim(dim, input._array.ndim)
+    _not_empty("mode", input, (dim,) if input._array.ndim else None)
+    return _ModeResult(*apply(_mode, (input,), (dim, keepdim)))
+
+
+@method
+def quantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """The ``q``-th quantiles over ``dim``, or of everything; several ``q`` make a leading dimension."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, ignore_nan=False)
+
+
+@method
+def nanquantile(
+    input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """:func:`quantile` of the elements that are not NaN."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, ignore_nan=True)
+
+
+_WEIGHTS = {
+    "linear": lambda w: w,
+    "lower": lambda w: w * 0,
+    "higher": lambda w: (w > 0).astype(w.dtype),
+    "midpoint": lambda w: (w > 0).astype(w.dtype) * 0.5,
+    "nearest": None,
+}
+
+
+def _quantile(
+    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
+) -> Tensor:
+    if interpolation not in _WEIGHTS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if input._array.dtype.kind != "f" or input._array.dtype.itemsize < 4:
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if not input._array.size:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if isinstance(q, Tensor) and q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    xp = module_of(input._array)
+    levels = xp.asarray(q._array if isinstance(q, Tensor) else q, input._array.dtype)
+    if levels.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if bool(((levels < 0) | (levels > 1)).any()):
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    ndim = input._array.ndim
+    axis = None if dim is None else one_dim(dim, ndim)
+    rows = input.reshape(-1) if axis is None or not ndim else input.movedim(axis, -1)
+    array = rows._array
+    nan = (array != array).sum(-1, keepdims=True)
+    last = array.shape[-1] - 1 - (nan if ignore_nan else 0 * nan)
+    ranks = xp.clip(levels.reshape(-1) * last.astype(array.dtype), 0, None)
+    if not ignore_nan:
+        ranks = xp.where(nan > 0, last, ranks).astype(array.dtype)
+    low = xp.floor(ranks)
+    choose = _WEIGHTS[interpolation]
+    if choose is None:
+        low = xp.rint(ranks)
+        weight = xp.zeros_like(low)
+    else:
+        weight = choose(ranks - low)
+    high = xp.ceil(ranks) if choose is not None else low
+    order = xp.argsort(array, axis=-1, kind="stable")
+    picked = [
+        rows.gather(-1, wrap(xp.take_along_axis(order, r.astype(np.int64), -1).astype(np.int64))) for r in (low, high)
+    ]
+    result = picked[0].lerp(picked[1], wrap(weight.astype(array.dtype)))
+    shape = array.shape[:-1]
+    if keepdim:
+        shape = (
+            (1,) * ndim
+            if axis is None or not ndim
+            else (*input._array.shape[:axis], 1, *input._array.shape[axis + 1 :])
+        )
+    if levels.ndim:
+        return result.movedim(-1, 0).reshape((levels.size, *shape))
+    return result.squeeze(-1).reshape(shape)
+
+
+# Counting
+
+
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:
+    """How many elements fall into each of ``bins`` equal intervals; without limits, between the extremes."""
+    input = _floating("histc", input, None)
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    array = input._array
+    low, high = float(min), float(max)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError("max must be larger than min")
+    xp = module_of(array)
+    counts = xp.histogram(array.reshape(-1).astype(np.float64), bins, (low, high))[0]
+    result = wrap(counts.astype(array.dtype))
+    return result if out is None else write_out(out, result)
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each non-negative integer occurs, or the sum of the weights where it does."""
+    array = input._array
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and int(array.min()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    xp = module_of(array)
+    if weights is None:
+        return wrap(xp.bincount(array, minlength=minlength).astype(np.int64))
+    if weights._array.shape != array.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    kind = np.dtype(np.float32) if weights._array.dtype == np.float32 else np.dtype(np.float64)
+    return wrap(xp.bincount(array, weights._array.astype(np.float64), minlength).astype(kind))
+
+
+for _function in (histc, bincount):
+    setattr(Tensor, _function.__name__, _function)
+inplace(cumprod)
+
+__all__ = public(globals())
