@@ -113,6 +113,8 @@ def walk(
         if wanted is not None and node in wanted:
             captured[node] = grad if recorded or (node in owned and hooks is None) else owned_copy(grad)
         edges = node.edges
+        if useful is not None and not any(edge in useful for edge in edges):
+            continue  # a target, with no other behind it: its own derivative is not asked for
         if node.__class__ is OutputOf:
             pending.setdefault(edges[0], {})[node.index] = grad  # type: ignore[arg-type]
             continue

@@ -465,3 +465,13 @@ def test_gradient_of_a_non_leaf_warns_once_asked():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert y.grad is None
+
+
+def test_the_node_of_a_target_is_not_run_itself():
+    x = rlgrad.ones(3, requires_grad=True)
+    y = x * 2
+    for _ in range(2):  # what y saved is neither used nor freed
+        (g,) = grad((y * y).sum(), y)
+        assert g.tolist() == [4.0] * 3
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
