@@ -529,9 +529,9 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
 }
 """What is written with operators and indices."""
 
-from . import samples_arithmetic, samples_cumulative, samples_special  # noqa: E402 - the families' samples use the names above
+from . import samples_arithmetic, samples_cumulative, samples_reductions, samples_special  # noqa: E402 - the families' samples use the names above
 
-for _family in (samples_arithmetic, samples_cumulative, samples_special):
+for _family in (samples_arithmetic, samples_cumulative, samples_reductions, samples_special):
     SAMPLES.update(_family.SAMPLES)
     VALUES_ONLY.update(_family.VALUES_ONLY)
 

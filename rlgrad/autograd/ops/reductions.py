@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, one_dim, public, write_out
+from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, public, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
+from rlgrad.backend.devices import module_of
 
 Dims = int | tuple[int, ...] | list[int] | None
 
@@ -157,29 +158,95 @@ def _spread_arguments(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, An
 
 @method
 def var(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Variance, divided by ``n - correction`` (1 unless told)."""
-    dim, correction = _spread_arguments(dim, unbiased, correction)
-    input = _floating("var", input, None)
-    return apply(_var, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
+    result = _moments(_var, "var", input, dim, unbiased, keepdim, correction)
+    return result if out is None else write_out(out, result)
 
 
 @method
 def std(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Standard deviation, the root of :func:`var`."""
+    result = _moments(_std, "std", input, dim, unbiased, keepdim, correction)
+    return result if out is None else write_out(out, result)
+
+
+def _moments(op: Op, name: str, input: Tensor, dim: Any, unbiased: Any, keepdim: bool, correction: Any) -> Any:
     dim, correction = _spread_arguments(dim, unbiased, correction)
-    input = _floating("std", input, None)
-    return apply(_std, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(f"{name} only support floating point dtypes; convert the {input.dtype!r} tensor first")
+    return apply(op, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
+
+
+def _with_mean(forward: Any) -> Any:
+    def both(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+        spread = xp.asarray(forward(xp, a, dims, correction, keepdim))
+        return spread, xp.asarray(_mean_forward(xp, a, dims, keepdim))
+
+    return both
+
+
+def _var_mean_vjp(ns: Any, grads: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
+    parts = []
+    if 0 in grads:
+        parts.append(_var_vjp(ns, grads[0], a, a_shape, dims, correction, keepdim))
+    if 1 in grads:
+        parts.append(_mean_vjp(ns, grads[1], a_shape, dims, keepdim))
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+def _std_mean_vjp(
+    ns: Any, grads: Any, a: Any, out0: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any
+) -> Any:
+    parts = []
+    if 0 in grads:
+        parts.append(_std_vjp(ns, grads[0], a, out0, a_shape, dims, correction, keepdim))
+    if 1 in grads:
+        parts.append(_mean_vjp(ns, grads[1], a_shape, dims, keepdim))
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+_var_mean = Op("var_mean", _with_mean(_var.forward), (_var_mean_vjp,), multiple=True)
+_std_mean = Op("std_mean", _with_mean(_std.forward), (_std_mean_vjp,), multiple=True)
+
+
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """:func:`var` and :func:`mean` in one."""
+    return _moments(_var_mean, "var_mean", input, dim, unbiased, keepdim, correction)
+
+
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
+) -> tuple[Tensor, Tensor]:
+    """:func:`std` and :func:`mean` in one."""
+    return _moments(_std_mean, "std_mean", input, dim, unbiased, keepdim, correction)
 
 
 # Extremes
 
 
+Op("hits", lambda xp, a, out: ((a == out) | ((a != a) & (out != out))).astype(a.dtype), inputs=2)
+
+
 def _extreme_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
-    hits = ns.mask(a == _spread(ns, out, a_shape, dims, keepdim), a)
+    hits = ns.hits(a, _spread(ns, out, a_shape, dims, keepdim))
     return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
 
 
@@ -197,19 +264,45 @@ def _not_empty(name: str, input: Tensor, dims: Any) -> None:
 
 
 @method
-def amax(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Largest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amax", input, dims)
-    return apply(_amax, (input,), (dims, keepdim))
+    result = apply(_amax, (input,), (dims, keepdim))
+    return result if out is None else write_out(out, result)
 
 
 @method
-def amin(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Smallest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amin", input, dims)
-    return apply(_amin, (input,), (dims, keepdim))
+    result = apply(_amin, (input,), (dims, keepdim))
+    return result if out is None else write_out(out, result)
+
+
+def _aminmax_vjp(ns: Any, grads: Any, a: Any, out0: Any, out1: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    parts = [
+        _extreme_vjp(ns, grads[i], a, out, a_shape, dims, keepdim) for i, out in enumerate((out0, out1)) if i in grads
+    ]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
+_aminmax = Op(
+    "aminmax",
+    lambda xp, a, dims, keepdim: tuple([xp.asarray(f(axis=dims, keepdims=keepdim)) for f in (a.min, a.max)]),
+    (_aminmax_vjp,),
+    multiple=True,
+)
+_AminmaxResult = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-match]
+
+
+@method
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+    """Smallest and largest element over ``dim``; ties share the gradient."""
+    dims = many_dims(dim, input._array.ndim)
+    _not_empty("aminmax", input, dims)
+    return _AminmaxResult(*apply(_aminmax, (input,), (dims, keepdim)))
 
 
 def _with_index(xp: Any, a: Any, index: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -254,36 +347,43 @@ _MinResult = namedtuple("min", ["values", "indices"])  # type: ignore[name-match
 
 
 @method
-def max(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Largest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise maximum."""
-    return _extreme("max", input, dim, keepdim, _max_all, _max_dim, _MaxResult)
+    return _extreme("max", input, dim, keepdim, _max_all, _max_dim, _MaxResult, out)
 
 
 @method
-def min(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
+def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Smallest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise minimum."""
-    return _extreme("min", input, dim, keepdim, _min_all, _min_dim, _MinResult)
+    return _extreme("min", input, dim, keepdim, _min_all, _min_dim, _MinResult, out)
 
 
-def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along: Op, result: Any) -> Any:
+def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along: Op, result: Any, out: Any) -> Any:
     if isinstance(dim, Tensor):
-        return getattr(input, name + "imum")(dim)
-    if dim is None:
+        found = getattr(input, name + "imum")(dim)
+    elif dim is None:
         _not_empty(name, input, None)
-        return apply(whole, (input,), (None, False))
-    dim = one_dim(dim, input._array.ndim)
-    _not_empty(name, input, (dim,) if input._array.ndim else None)
-    return result(*apply(along, (input,), (dim, keepdim)))
+        found = apply(whole, (input,), (None, False))
+    else:
+        dim = one_dim(dim, input._array.ndim)
+        if input._array.ndim and not input._array.shape[dim]:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        found = result(*apply(along, (input,), (dim, keepdim)))
+        return found if out is None else result(*[write_out(o, x) for o, x in zip(out, found, strict=True)])
+    return found if out is None else write_out(out, found)
 
 
 def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     array = input._array
-    if array.size == 0:
+    if array.dtype.kind == "b":
+        raise NotImplementedError(f"{name} is not implemented for 'Bool'; convert with .int()")
+    if array.size == 0 and (dim is None or not array.shape[one_dim(dim, array.ndim)]):
         raise IndexError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim"
         )
     if dim is None:
-        return wrap(getattr(array.reshape(-1), name)())
+        index = getattr(array.reshape(-1), name)()
+        return wrap(index.reshape((1,) * array.ndim) if keepdim else index)
     dim = one_dim(dim, array.ndim)
     if array.ndim == 0:
         return wrap(np.zeros((), np.int64))
@@ -306,16 +406,83 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 # Truth
 
 
+def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+    array = input._array
+    found = getattr(module_of(array), name)(array, axis=many_dims(dim, array.ndim), keepdims=keepdim)
+    return wrap(found.astype(array.dtype) if array.dtype == np.uint8 else found)  # uint8 was the bool of old
+
+
 @method
-def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element is non-zero."""
-    return wrap(np.all(input._array, axis=many_dims(dim, input._array.ndim), keepdims=keepdim))
+    result = _truth("all", input, dim, keepdim)
+    return result if out is None else write_out(out, result)
 
 
 @method
-def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element is non-zero."""
-    return wrap(np.any(input._array, axis=many_dims(dim, input._array.ndim), keepdims=keepdim))
+    result = _truth("any", input, dim, keepdim)
+    return result if out is None else write_out(out, result)
+
+
+@method
+def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero, over ``dim`` or in all."""
+    array = input._array
+    return wrap((array != 0).sum(axis=many_dims(dim, array.ndim)).astype(np.int64))
+
+
+# What is not NaN
+
+
+def _nansum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+    return _sum_forward(xp, xp.where(a != a, a.dtype.type(0), a), dims, keepdim)
+
+
+def _nansum_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    return ns.where(a == a, ns.expand(_spread(ns, g, a_shape, dims, keepdim), a_shape), 0)
+
+
+_nansum = Op("nansum", _nansum_forward, (_nansum_vjp,))
+
+
+@method
+def nansum(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """:func:`sum` of the elements that are not NaN."""
+    input = _accumulable(input, dtype)
+    result = apply(_nansum, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    return result if out is None else write_out(out, result)
+
+
+@method
+def nanmean(
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """:func:`mean` of the elements that are not NaN."""
+    input = _floating("nanmean", input, dtype)
+    array = input._array
+    count = (array == array).sum(axis=many_dims(dim, array.ndim), keepdims=keepdim)
+    result = nansum(input, dim, keepdim) / wrap(count)
+    return result if out is None else write_out(out, result)
+
+
+def _trace_vjp(ns: Any, g: Any, a_shape: Any) -> Any:
+    diagonal = np.eye(*a_shape, dtype=np.bool_)
+    return ns.where(module_of(ns.array(g)).asarray(diagonal), g, 0)
+
+
+_trace = Op("trace", lambda xp, a: xp.trace(a), (_trace_vjp,))
+
+
+@method
+def trace(input: Tensor) -> Tensor:
+    """Sum of the diagonal of a matrix."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    return apply(_trace, (_accumulable(input, None),))
 
 
 # Along a dimension
@@ -333,10 +500,11 @@ _cumsum = Op(
 
 
 @method
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along ``dim``."""
     input = _accumulable(input, dtype)
-    return apply(_cumsum, (input,), (one_dim(dim, input._array.ndim),))
+    result = apply(_cumsum, (input,), (one_dim(dim, input._array.ndim),))
+    return result if out is None else write_out(out, result)
 
 
 def _logsumexp_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
@@ -371,5 +539,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         p = 2
     return vector_norm(input, p, dim, keepdim, dtype=dtype)
 
+
+inplace(cumsum)
 
 __all__ = public(globals())
