@@ -116,7 +116,9 @@ def walk(
         if useful is not None and not any(edge in useful for edge in edges):
             continue  # a target, with no other behind it: its own derivative is not asked for
         if node.__class__ is OutputOf:
-            pending.setdefault(edges[0], {})[node.index] = grad  # type: ignore[arg-type]
+            parts: dict[int, Any] = pending.setdefault(edges[0], {})  # type: ignore[arg-type]
+            known = parts.get(node.index)  # a saved output of a recorded derivative leads to the same output
+            parts[node.index] = grad if known is None else known + grad
             continue
         if ns is None:
             ns = namespace_of(grad)
