@@ -21,14 +21,21 @@ from rlgrad.autograd.modes import (
 )
 from rlgrad.autograd.ops.arithmetic import *
 from rlgrad.autograd.ops.comparison import *
+from rlgrad.autograd.ops.copies import *
 from rlgrad.autograd.ops.creation import *
 from rlgrad.autograd.ops.creation import TYPED as _TYPED
+from rlgrad.autograd.ops.cumulative import *
 from rlgrad.autograd.ops.fused import *
 from rlgrad.autograd.ops.indexing import *
+from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.linalg import *
+from rlgrad.autograd.ops.parts import *
 from rlgrad.autograd.ops.pointwise import *
 from rlgrad.autograd.ops.reductions import *
+from rlgrad.autograd.ops.sampling import *
+from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
+from rlgrad.autograd.ops.sorting import *
 from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor

@@ -7,59 +7,52 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, check_inplace, method, one_dim, public
+from rlgrad.autograd.ops.define import broadcast_error, check_inplace, method, one_dim, public
+from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
+from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices
 
-# Basic indices give views
-
-_slice: Op = Op(
-    "slice",
-    lambda xp, a, index: a[index],
-    (lambda ns, g, a_shape, index: ns.view_scatter(ns.zeros(g, a_shape), g, ((_slice, (index,), None),)),),
-    view=True,
-)
-
-# Index arrays give copies
+# Index arrays give copies. An index is a tuple of full slices and non-negative integer arrays that nobody else holds.
 
 
 def _index_add_into(xp: Any, g: Any, shape: tuple[int, ...], index: tuple[Any, ...]) -> Any:
     out = xp.zeros(shape, g.dtype)
-    if builtins.all(i.__class__ is builtins.slice or i.dtype.kind == "b" for i in index):
-        out[index] = g  # masks name every element at most once
-    else:
-        xp.add.at(out, index, g)
+    add_at(xp, out, index, g)
     return out
 
 
-_index = Op(
-    "index",
-    lambda xp, a, index: a[index],
-    (lambda ns, g, a_shape, index: ns.index_add_into(g, a_shape, index),),
-    frees=True,
-)
-Op("index_add_into", _index_add_into, (lambda ns, g, index: ns.index(g, index),))
+def _reading(name: str) -> Op:
+    return Op(
+        name,
+        lambda xp, a, index: a[index],
+        (lambda ns, g, a_shape, index: ns.index_add_into(g, a_shape, index),),
+        frees=True,
+    )
 
 
-def _index_put(xp: Any, a: Any, values: Any, index: tuple[Any, ...], accumulate: bool) -> Any:
-    out = a.copy()
+_index, _index_select, _masked_select = _reading("index"), _reading("index_select"), _reading("masked_select")
+Op("index_add_into", _index_add_into, (lambda ns, g, index: ns.index(g, index),), frees=True)
+
+
+def _index_put_write(xp: Any, a: Any, values: Any, index: tuple[Any, ...], accumulate: bool) -> None:
     if accumulate:
-        xp.add.at(out, index, values)
+        add_at(xp, a, index, values)
     else:
-        out[index] = values
-    return out
+        a[index] = values
 
 
-_put = Op(
+_index_put = writing(
     "index_put",
-    _index_put,
+    _index_put_write,
     (
         lambda ns, g, index, accumulate: g if accumulate else ns.index_put(g, ns.zeros(g, ()), index, False),
         lambda ns, g, index: ns.index(g, index),
     ),
-    frees=True,
+    inputs=2,
 )
+_index_put.frees = True
 
 
 def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
@@ -67,18 +60,24 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
 
     PyTorch applies integers and slices first; NumPy would treat integers beside arrays as arrays of their own.
     """
-    items = list(index) if isinstance(index, tuple) else [index]
-    items = [_item(item, array) for item in items]
+    if isinstance(index, list) and _stands_for_a_tuple(index):
+        index = tuple(index)
+    items = [_item(item, array) for item in (index if isinstance(index, tuple) else (index,))]
     used = sum(
         item.ndim if hasattr(item, "ndim") and item.dtype.kind == "b" else 1
         for item in items
-        if item is not None and item is not Ellipsis and not isinstance(item, (bool, np.bool_))
+        if item is not None and item is not Ellipsis and not isinstance(item, bool)
     )
     if used > array.ndim:
+        if array.ndim == 0 and len(items) == 1 and isinstance(items[0], int):
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
+            )
         raise IndexError(f"too many indices for tensor of dimension {array.ndim}")
     if builtins.any(item is Ellipsis for item in items):
         at = next(i for i, item in enumerate(items) if item is Ellipsis)
-        items[at : at + 1] = [slice(None)] * (array.ndim - used)
+        rest = [item for item in items[at + 1 :] if item is not Ellipsis]
+        items = [*items[:at], *[slice(None)] * (array.ndim - used), *rest]
     basic: list[Any] = []
     arrays: list[Any] = []
     dim = 0
@@ -86,73 +85,145 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
         if item is None:
             basic.append(None)
             arrays.append(slice(None))
-        elif isinstance(item, (bool, np.bool_)):
+        elif isinstance(item, bool):
             basic.append(None)
-            arrays.append(np.asarray([bool(item)]))
-        elif hasattr(item, "ndim"):
-            width = item.ndim if item.dtype.kind == "b" else 1
-            for k in range(width):
-                if item.dtype.kind == "b" and item.shape[k] != array.shape[dim + k]:
-                    raise IndexError(
-                        f"The shape of the mask {list(item.shape)} at index {k} does not match the shape of the indexed "
-                        f"tensor {list(array.shape)} at index {dim + k}"
-                    )
-            if item.dtype.kind != "b" and item.size:
-                size = array.shape[dim]
-                low, high = int(item.min()), int(item.max())
-                if low < -size or high >= size:
-                    worst = high if high >= size else low
-                    raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
-            basic += [slice(None)] * width
-            arrays.append(item)
-            dim += width
+            arrays.append(_zeros_of(array, int(item)))
         elif isinstance(item, slice):
-            if item.step is not None and item.step <= 0:
-                raise ValueError("step must be greater than zero; use flip() to reverse")
             basic.append(item)
             arrays.append(slice(None))
             dim += 1
-        else:
+        elif isinstance(item, int):
             size = array.shape[dim]
             if not -size <= item < size:
                 raise IndexError(f"index {item} is out of bounds for dimension {dim} with size {size}")
             basic.append(item)
             dim += 1
-    if builtins.any(hasattr(item, "ndim") for item in arrays):
-        while isinstance(arrays[-1], slice):
-            arrays.pop()
-        return tuple(basic), tuple(arrays)
-    return tuple(basic), None
+        elif item.dtype.kind == "b":
+            if item.ndim == 0:
+                basic.append(None)
+                arrays.append(_zeros_of(array, int(item)))
+                continue
+            for k in range(item.ndim):
+                if item.shape[k] != array.shape[dim + k]:
+                    raise IndexError(
+                        f"The shape of the mask {list(item.shape)} at index {k} does not match the shape of the indexed "
+                        f"tensor {list(array.shape)} at index {dim + k}"
+                    )
+            basic += [slice(None)] * item.ndim
+            arrays += item.nonzero()
+            dim += item.ndim
+        else:
+            basic.append(slice(None))
+            arrays.append(_non_negative(item, array.shape[dim], dim))
+            dim += 1
+    if builtins.all(i.__class__ is slice for i in arrays):
+        return tuple(basic), None
+    while isinstance(arrays[-1], slice):
+        arrays.pop()
+    return tuple(basic), tuple(arrays)
+
+
+def _zeros_of(array: Any, count: int) -> Any:
+    return devices.module_of(array).zeros(count, np.int64)
+
+
+def _non_negative(index: Any, size: int, dim: int) -> Any:
+    """An index array checked and copied: what the user does to his own afterwards does not matter."""
+    if index.size == 0:
+        return index.copy()
+    low, high = int(index.min()), int(index.max())
+    if low < -size or high >= size:
+        worst = high if high >= size else low
+        raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
+    return index.copy() if low >= 0 else index + size * (index < 0)
+
+
+def _stands_for_a_tuple(index: list[Any]) -> bool:
+    """A list with more than numbers in it is taken as several indices, as in PyTorch."""
+    return len(index) < 32 and builtins.any(
+        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, Tensor, np.ndarray))
+        for item in index
+    )
 
 
 def _item(item: Any, array: Any) -> Any:
     """One entry of an index as None, Ellipsis, slice, int, bool or array."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+    if item is None or item is Ellipsis or isinstance(item, (bool, int)):
         return item
     if isinstance(item, slice):
-        if item.start is None and item.stop is None and item.step is None:
-            return item
-        return slice(*[None if x is None else int(x) for x in (item.start, item.stop, item.step)])
+        return _bounds(item)
     if isinstance(item, Tensor):
         item = item._array
-        if item.ndim == 0 and item.dtype.kind in "iu":
-            return int(item)
-    elif isinstance(item, (list, range)):
-        item = np.asarray([x.item() if isinstance(x, Tensor) and x._array.ndim == 0 else x for x in item])
-        item = item.astype(np.int64) if item.size == 0 else item
+    elif isinstance(item, (list, tuple, range)):
+        item = np.asarray(_plain(item))
+        if item.size == 0 or item.dtype.kind == "f":
+            item = item.astype(np.int64)
     elif not isinstance(item, np.ndarray):
+        if isinstance(item, (str, bytes)):
+            raise TypeError(f"a tensor cannot be indexed by {type(item).__name__}")
         try:
+            if isinstance(item, np.bool_):
+                raise AttributeError
             return item.__index__()
         except AttributeError:
-            raise TypeError(
-                f"only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors are valid indices, got "
-                f"{type(item).__name__}"
+            raise IndexError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors are valid indices (got "
+                f"{type(item).__name__})"
             ) from None
     if item.dtype == np.uint8:
         item = item.astype(bool)
-    if item.dtype.kind not in "iub":
+    if item.dtype.kind != "b" and item.dtype not in (np.int64, np.int32):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    return item if item.dtype.kind == "b" or item.dtype == np.int64 else item.astype(np.int64)
+    if item.ndim == 0 and item.dtype.kind == "i":
+        return int(item)
+    if not isinstance(array, np.ndarray):
+        item = devices.module_of(array).asarray(item)
+    return item.astype(np.int64) if item.dtype == np.int32 else item
+
+
+def _plain(items: Any) -> list[Any]:
+    return [
+        _plain(x) if isinstance(x, (list, tuple, range)) else x.item() if isinstance(x, Tensor) else x for x in items
+    ]
+
+
+def _bounds(item: slice) -> slice:
+    if item.start is None and item.stop is None and item.step is None:
+        return item
+    parts = []
+    for x in (item.start, item.stop, item.step):
+        if x is not None and not hasattr(x, "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        parts.append(None if x is None else x.__index__())
+    if parts[2] is not None and parts[2] <= 0:
+        raise ValueError("step must be greater than zero; use flip() to reverse")
+    return slice(*parts)
+
+
+def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
+    """The view that a basic index names, recorded under the name of PyTorch's last step."""
+    op, shape, dim = alias, self._array.shape, 0
+    for item in basic:
+        if item is None:
+            op = slice_unsqueeze
+            continue
+        if isinstance(item, slice):
+            extent = shape[dim]
+            if isinstance(index, slice) or item.indices(extent) != (0, extent, 1):
+                op = slice_op
+        else:
+            op = slice_select
+        dim += 1
+    return apply(op, (self,), ((*basic, Ellipsis),))
+
+
+def _whole(basic: tuple[Any, ...]) -> bool:
+    return builtins.all(i == slice(None) for i in basic)
+
+
+def _broadcast_fault(arrays: tuple[Any, ...]) -> IndexError:
+    shapes = ", ".join(str(list(i.shape)) for i in arrays if not isinstance(i, slice))
+    return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -164,20 +235,26 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         return self.select(0, index)
     basic, arrays = _parse(array, index)
     if arrays is None:
-        return apply(_slice, (self,), ((*basic, Ellipsis),))
-    part = self if builtins.all(i == slice(None) for i in basic) else apply(_slice, (self,), (basic,))
-    return apply(_index, (part,), (arrays,))
+        return _view(self, index, basic)
+    part = self if _whole(basic) else _view(self, index, basic)
+    try:
+        return apply(_index, (part,), (arrays,))
+    except IndexError:
+        raise _broadcast_fault(arrays) from None
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     basic, arrays = _parse(self._array, index)
     check_inplace(self)
-    if not isinstance(value, Tensor):
-        value = wrap(devices.module_of(self._array).asarray(value, self._array.dtype))
+    number = not isinstance(value, Tensor)
+    if number:
+        if not isinstance(value, (bool, int, float, np.integer)):
+            raise TypeError(f"can't assign a {type(value).__name__} to a tensor; make it a tensor first")
+        value = wrap(devices.module_of(self._array).asarray(value).astype(self._array.dtype))
     if value.device != self.device and value._array.ndim == 0:
         value = value.to(self.device)
     if arrays is None:
-        part = apply(_slice, (self,), ((*basic, Ellipsis),))
+        part = _view(self, index, basic)
         shape = part._array.shape
         while value._array.ndim > len(shape) and value._array.shape[0] == 1:
             value = value.squeeze(0)
@@ -187,96 +264,199 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             )
         part.copy_(value)
         return
-    whole = builtins.all(i == slice(None) for i in basic)
-    part = self if whole else apply(_slice, (self,), (basic,))
-    value = value.to(self.dtype)
+    part = self if _whole(basic) else _view(self, index, basic)
+    if value._array.dtype != self._array.dtype:
+        if not (value._array.size == 1 and _is_mask(index)):
+            raise _dtype_fault(self, value)
+        value = value.to(self.dtype)
+    _put_at(part, value, arrays, False)
+
+
+def _is_mask(index: Any) -> bool:
+    return (
+        index.dtype.name in ("bool", "uint8")
+        if isinstance(index, Tensor)
+        else isinstance(index, bool) or (isinstance(index, np.ndarray) and index.dtype == bool)
+    )
+
+
+def _dtype_fault(target: Tensor, value: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"Index put requires the source and destination dtypes match, got {target.dtype!r} for the destination and "
+        f"{value.dtype!r} for the source; convert the values with .to({target.dtype!r})"
+    )
+
+
+def _fitted(part: Tensor, value: Tensor, arrays: tuple[Any, ...]) -> Tensor:
+    """The values without leading extents of one, after checking that they fit what the index names."""
+    first = next(k for k, i in enumerate(arrays) if not isinstance(i, slice))
+    places = [i for i in arrays if not isinstance(i, slice)]
     try:
-        result = apply(_put, (part, value), (arrays, False))
+        chosen = np.broadcast_shapes(*[i.shape for i in places])
     except ValueError:
-        chosen = part._array[arrays].shape
+        raise _broadcast_fault(arrays) from None
+    shape = part._array.shape
+    adjacent = not builtins.any(isinstance(i, slice) for i in arrays[first:])
+    others = tuple([n for k, n in enumerate(shape) if k >= len(arrays) or isinstance(arrays[k], slice)])
+    at = first if adjacent else 0
+    result = (*others[:at], *chosen, *others[at:])
+    while value._array.ndim > len(result) and value._array.shape[0] == 1:
+        value = value.squeeze(0)
+    have = value._array.shape
+    if len(have) > len(result) or builtins.any(n not in (1, m) for n, m in zip(have[::-1], result[::-1], strict=False)):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
-            f"{list(chosen)}"
-        ) from None
-    assign(part, result)
+            f"shape mismatch: value tensor of shape {list(have)} cannot be broadcast to indexing result of shape "
+            f"{list(result)}"
+        )
+    return value
+
+
+def _put_at(part: Tensor, value: Tensor, arrays: tuple[Any, ...], accumulate: bool) -> Tensor:
+    return write_in_place(_index_put, part, (_fitted(part, value, arrays),), (arrays, accumulate))
 
 
 Tensor.__getitem__ = _getitem  # type: ignore[method-assign]
 Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
 
-# Along one dimension
 
-
-def _full_index(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
-    """An index tuple that names, for each entry of ``index``, the element it stands for."""
-    ndim = index.ndim
-    grid = [xp.arange(n).reshape([-1 if i == d else 1 for i in range(ndim)]) for d, n in enumerate(index.shape)]
-    grid[dim] = index
-    return tuple(grid)
-
-
-def _scatter_add_into(xp: Any, g: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
-    out = xp.zeros(shape, g.dtype)
-    if not shape:
-        return out + g.reshape(()) if g.size else out
-    where = _full_index(xp, index, dim)
-    if index.shape[dim] == 1:
-        out[where] = g
-    else:
-        xp.add.at(out, where, g)
-    return out
-
-
-def _gather_forward(xp: Any, a: Any, index: Any, dim: int) -> Any:
-    return a[_full_index(xp, index, dim)] if a.ndim else xp.broadcast_to(a, index.shape).copy()
-
-
-_gather = Op(
-    "gather",
-    _gather_forward,
-    (lambda ns, g, index, a_shape, dim: ns.scatter_add_into(g, index, a_shape, dim), None),
-)
-Op("scatter_add_into", _scatter_add_into, (lambda ns, g, index, dim: ns.gather(g, index, dim), None))
+def _put_arguments(input: Tensor, indices: Any, values: Tensor) -> tuple[Tensor, tuple[Any, ...] | None]:
+    if len(indices) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})")
+    if values._array.dtype != input._array.dtype:
+        raise _dtype_fault(input, values)
+    given = tuple([slice(None) if i is None else i for i in indices])
+    for i in given:
+        if isinstance(i, Tensor) and i._array.ndim == 0:
+            given = tuple([k.reshape(1) if isinstance(k, Tensor) and k._array.ndim == 0 else k for k in given])
+            break
+    _, arrays = _parse(input._array, given)
+    if arrays is None:
+        raise IndexError("At least one index must be a tensor")
+    return _fitted(input, values, arrays), arrays
 
 
 @method
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """For each entry of ``index``, the element of ``input`` at that place along ``dim``."""
-    array, where = input._array, index._array
-    if where.dtype != np.int64:
-        raise RuntimeError(f"gather(): Expected dtype int64 for index, got {index.dtype!r}; convert it with .long()")
-    dim = one_dim(dim, array.ndim)
-    if builtins.max(where.ndim, 1) != builtins.max(array.ndim, 1):
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``values`` at ``input[indices]``; with ``accumulate`` they are added, repeated places too."""
+    fitted, arrays = _put_arguments(input, indices, values)
+    return apply(_index_put, (input, fitted), (arrays, accumulate))
+
+
+def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of :func:`index_put`."""
+    fitted, arrays = _put_arguments(input, indices, values)
+    return write_in_place(_index_put, input, (fitted,), (arrays, accumulate))
+
+
+Tensor.index_put_ = index_put_  # type: ignore[attr-defined]
+
+# By number of the element, and by mask
+
+
+def _flat(input: Tensor, index: Tensor) -> Any:
+    """Numbers of elements, checked and non-negative."""
+    if index._array.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype!r}")
+    size = input._array.size
+    where = index._array
+    if where.size and not size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    try:
+        return _non_negative(where, size, 0)
+    except IndexError:
+        raise IndexError(f"out of range: an index is beyond the {size} elements") from None
+
+
+_take = Op(
+    "take",
+    lambda xp, a, index: a.reshape(-1)[index],
+    (lambda ns, g, a_shape, index: ns.take_into(g, a_shape, index),),
+    frees=True,
+)
+
+
+def _take_into(xp: Any, g: Any, shape: tuple[int, ...], index: Any) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    add_at(xp, out.reshape(-1), (index,), g)
+    return out
+
+
+Op("take_into", _take_into, (lambda ns, g, index: ns.take(g, index),), frees=True)
+
+
+@method
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """The elements with these numbers in the flattened tensor."""
+    return apply(_take, (input,), (_flat(input, index),))
+
+
+def _put_write(xp: Any, a: Any, source: Any, index: Any, accumulate: bool) -> None:
+    if a.flags.c_contiguous:
+        _index_put_write(xp, a.reshape(-1), source.reshape(-1), (index.reshape(-1),), accumulate)
+    else:
+        where = xp.unravel_index(index.reshape(-1), a.shape)
+        _index_put_write(xp, a, source.reshape(-1), where, accumulate)
+
+
+_put = writing(
+    "put",
+    _put_write,
+    (
+        lambda ns, g, index, accumulate: g if accumulate else ns.put(g, ns.zeros(g, tuple(index.shape)), index, False),
+        lambda ns, g, source_shape, index: ns.reshape(ns.take(g, index), source_shape),
+    ),
+    inputs=2,
+)
+_put.frees = True
+
+
+def _put_checked(input: Tensor, index: Tensor, source: Tensor) -> Any:
+    if index._array.size != source._array.size:
         raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as input tensor, got {where.ndim} and {array.ndim}"
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source.numel()}, index.numel() = {index.numel()}"
         )
-    for d, (have, limit) in enumerate(zip(where.shape, array.shape, strict=False)):
-        if d != dim and have > limit:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(where.shape)} to be no larger than self "
-                f"{list(array.shape)} apart from dimension {dim}"
-            )
-    _check_bounds(where, array.shape[dim] if array.ndim else 1, dim)
-    return apply(_gather, (input, index), (dim,))
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype!r} and "
+            f"source.dtype = {source.dtype!r}"
+        )
+    return _flat(input, index)
 
 
-def _check_bounds(index: Any, size: int, dim: int) -> None:
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
-        worst = int(index.max()) if int(index.max()) >= size else int(index.min())
-        raise RuntimeError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
+def _put_function(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    return apply(_put, (input, source), (_put_checked(input, index, source), accumulate))
+
+
+@method
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``input`` with ``source`` at the numbered elements of the flattened tensor, or added there."""
+    return _put_function(input, index, source, accumulate)
+
+
+def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """In-place form of :func:`put`."""
+    return write_in_place(_put, self, (source,), (_put_checked(self, index, source), accumulate))
+
+
+Tensor.put_ = _put_  # type: ignore[attr-defined]
 
 
 @method
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` that ``index`` names."""
     dim = one_dim(dim, input._array.ndim)
+    if index._array.dtype not in (np.int64, np.int32):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
     where = index._array.reshape(-1)
     size = input._array.shape[dim] if input._array.ndim else 1
     if where.size and (int(where.min()) < 0 or int(where.max()) >= size):
         raise IndexError("index out of range in self")
     if input._array.ndim == 0:
         return input.clone()
-    return apply(_index, (input,), ((*(slice(None),) * dim, where.astype(np.int64, copy=False)),))
+    return apply(_index_select, (input,), ((*(slice(None),) * dim, where.astype(np.int64)),))
 
 
 @method
@@ -284,8 +464,80 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where ``mask`` is true, in one dimension."""
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
-    return input.expand(shape)[mask.expand(shape)]
+    shape = _together("masked_select", input, mask)
+    if not shape:
+        input, mask, shape = input.reshape(1), mask.reshape(1), (1,)
+    wide = input if input._array.shape == shape else input.expand(shape)
+    where = devices.module_of(input._array).broadcast_to(mask._array, shape).nonzero()
+    return apply(_masked_select, (wide,), (where,))
+
+
+def _together(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(a._array.shape, b._array.shape)
+    except ValueError:
+        raise broadcast_error(name, [a._array.shape, b._array.shape]) from None
+
+
+def _masked_scatter_write(xp: Any, a: Any, source: Any, mask: Any) -> None:
+    a[mask] = source.reshape(-1)[: int(mask.sum())]
+
+
+def _first(ns: Any, g: Any, shape: tuple[int, ...], mask: Any) -> Any:
+    """Gradient of the source: what the mask let through, then zeros."""
+    count = 1
+    for n in shape:
+        count *= n
+    chosen = ns.index(g, mask.nonzero() if mask.ndim else (mask.reshape(1).nonzero()[0],))
+    rest = ns.zeros(g, (count - chosen.shape[0],))
+    return ns.reshape(ns.cat([chosen, rest], 0, (chosen.shape[0], rest.shape[0])), shape)
+
+
+_masked_scatter = writing(
+    "masked_scatter",
+    _masked_scatter_write,
+    (
+        lambda ns, g, mask: ns.where(mask, ns.zeros(g, ()), g),
+        lambda ns, g, source_shape, mask: _first(ns, g, source_shape, mask),
+    ),
+    inputs=2,
+)
+_masked_scatter.frees = True
+
+
+def _masked_scatter_mask(input: Tensor, mask: Tensor, source: Tensor, shape: tuple[int, ...]) -> Any:
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype!r} and {source.dtype!r}"
+        )
+    wide = np.array(mask._array) if mask._array.shape == shape else np.broadcast_to(mask._array, shape).copy()
+    if int(wide.sum()) > source._array.size:
+        raise RuntimeError(
+            f"Number of elements of source ({source._array.size}) < number of ones in mask ({int(wide.sum())})"
+        )
+    return wide
+
+
+@method
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """``input`` with the elements of ``source``, in their order, where ``mask`` is true."""
+    shape = _together("masked_scatter", input, mask)
+    wide = input.expand(shape) if input._array.shape != shape else input
+    return apply(_masked_scatter, (wide, source), (_masked_scatter_mask(wide, mask, source, shape),))
+
+
+def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """In-place form of :func:`masked_scatter`."""
+    if _together("masked_scatter", self, mask) != self._array.shape:
+        raise RuntimeError(f"The expanded size of mask {list(mask.shape)} does not match {list(self.shape)}")
+    return write_in_place(
+        _masked_scatter, self, (source,), (_masked_scatter_mask(self, mask, source, self._array.shape),)
+    )
+
+
+Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[attr-defined]
 
 
 @method
@@ -297,6 +549,12 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if not input._array.ndim:
         return wrap(np.zeros((len(found[0]), 0), np.int64))
     return wrap(devices.module_of(input._array).stack(found, 1))
+
+
+@method
+def argwhere(input: Tensor) -> Tensor:
+    """Indices of the non-zero elements, one row for each."""
+    return nonzero(input)
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:

@@ -1,17 +1,18 @@
-"""Operations that rearrange: views of the same memory, joins and copies."""
+"""Operations that show the same elements in another shape or order."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, public, write_out
-from rlgrad.autograd.registry import Op, apply, apply_list
-from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.autograd.ops.define import broadcast_error, many_dims, method, one_dim, public
+from rlgrad.autograd.ops.writing import reshaped_in_place
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Size, Tensor, wrap
 from rlgrad.backend import dtypes
+from rlgrad.backend.devices import module_of
 
 # A region of a tensor, named by the chain of views that leads to it
 
@@ -24,15 +25,32 @@ def _replay(xp: Any, a: Any, chain: Any) -> Any:
 
 
 def _view_scatter(xp: Any, a: Any, value: Any, chain: Any) -> Any:
-    out = a.copy()
-    _replay(xp, out, chain)[...] = value
+    out = a.copy(order="K")
+    _write(xp, out, value, chain)
+    return out
+
+
+def _write(xp: Any, out: Any, value: Any, chain: Any) -> None:
+    part = _replay(xp, out, chain)
+    if xp.may_share_memory(part, out) or not part.size:
+        part[...] = value
+        return
+    # In this memory layout a step had to copy: find the elements by their numbers.
+    places = _replay(xp, xp.arange(out.size).reshape(out.shape), chain)
+    known = places >= 0  # as_strided can reach what does not belong to the tensor
+    out[xp.unravel_index(places[known], out.shape)] = value[known]
+
+
+def _view_into(xp: Any, g: Any, shape: tuple[int, ...], chain: Any) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    _write(xp, out, g, chain)
     return out
 
 
 view_gather = Op(
     "view_gather",
     lambda xp, a, chain: _replay(xp, a, chain).copy(),
-    (lambda ns, g, a_shape, chain: ns.view_scatter(ns.zeros(g, a_shape), g, chain),),
+    (lambda ns, g, a_shape, chain: ns.view_into(g, a_shape, chain),),
 )
 view_scatter = Op(
     "view_scatter",
@@ -44,6 +62,7 @@ view_scatter = Op(
     node="CopySlices",
     frees=True,
 )
+Op("view_into", _view_into, (lambda ns, g, chain: ns.view_gather(g, chain),))
 Op("zeros", lambda xp, like, shape: xp.zeros(shape, like.dtype), (lambda ns, g, like_shape: ns.zeros(g, like_shape),))
 
 # New shapes for the same elements
@@ -56,8 +75,14 @@ _reshape = Op(
     view=True,
 )
 
+_unsafe_view = Op(
+    "unsafe_view",
+    lambda xp, a, shape: a.reshape(shape),
+    (lambda ns, g, a_shape: ns.reshape(g, a_shape),),
+)
 
-def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
+
+def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     return tuple([n if n.__class__ is int else int(n) for n in shape])
@@ -85,7 +110,14 @@ def _resolved(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
 @method
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in a new shape; a view where the memory allows it. One extent may be -1."""
-    return apply(_reshape, (input,), (_resolved(input, _shape_argument(shape)),))
+    wanted, array = _resolved(input, shape_argument(shape)), input._array
+    if (
+        not array.flags.c_contiguous
+        and array.size
+        and not module_of(array).may_share_memory(array.reshape(wanted), array)
+    ):
+        return apply(_unsafe_view, (input.clone(),), (wanted,))
+    return apply(_reshape, (input,), (wanted,))
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
@@ -98,9 +130,13 @@ def view(input: Tensor, *shape: Any) -> Tensor:
         result = wrap(input._array.view(shape[0].numpy))
         result._cell = input._cell
         return result
-    wanted = _resolved(input, _shape_argument(shape))
+    wanted = _resolved(input, shape_argument(shape))
     array = input._array
-    if not array.flags.c_contiguous and array.size and not np.may_share_memory(array.reshape(wanted), array):
+    if (
+        not array.flags.c_contiguous
+        and array.size
+        and not module_of(array).may_share_memory(array.reshape(wanted), array)
+    ):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
@@ -128,22 +164,26 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """Merge the dimensions from ``start_dim`` to ``end_dim`` into one."""
     shape = input._array.shape
     first, last = one_dim(start_dim, len(shape)), one_dim(end_dim, len(shape))
+    if first == last and shape:
+        return input
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     return reshape(input, *shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
 @method
-def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Split one dimension into several."""
     shape = input._array.shape
     dim = one_dim(dim, len(shape))
-    inner = list(sizes)
+    inner = [sizes] if isinstance(sizes, int) else list(sizes)
+    if not inner:
+        raise RuntimeError("unflatten: sizes must be non-empty")
     if -1 in inner:
         inner[inner.index(-1)] = shape[dim] // -math.prod(inner)
     if math.prod(inner) != shape[dim]:
         raise RuntimeError(
-            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {dim} ({shape[dim]})"
+            f"unflatten: Provided sizes {inner} don't multiply up to the size of dim {dim} ({shape[dim]})"
         )
     return reshape(input, *shape[:dim], *inner, *shape[dim + 1 :])
 
@@ -151,7 +191,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 @method
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension."""
-    return reshape(input, -1)
+    return view(input.contiguous(), -1)
 
 
 _unsqueeze = Op(
@@ -173,6 +213,13 @@ _squeeze_dim = Op(
     node="SqueezeBackward1",
     view=True,
 )
+_squeeze_dims = Op(
+    "squeeze_dims",
+    lambda xp, a, dims: a.squeeze(dims),
+    (lambda ns, g, a_shape: ns.reshape(g, a_shape),),
+    node="SqueezeBackward2",
+    view=True,
+)
 
 
 @method
@@ -184,11 +231,16 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 @method
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Drop dimensions of extent one: all, or those named."""
+    return apply(*_squeezing(input, dim))
+
+
+def _squeezing(input: Tensor, dim: Any) -> tuple[Op, tuple[Tensor], tuple[Any, ...]]:
     shape = input._array.shape
     if dim is None:
-        return apply(_squeeze, (input,), (tuple([i for i, n in enumerate(shape) if n == 1]),))
-    dims = many_dims(dim, len(shape)) or ()
-    return apply(_squeeze_dim, (input,), (tuple([i for i in dims if shape[i] == 1]),))
+        return _squeeze, (input,), (tuple([i for i, n in enumerate(shape) if n == 1]),)
+    dims = (one_dim(dim, len(shape)),) if isinstance(dim, int) else many_dims(dim, len(shape)) or () if len(dim) else ()
+    chosen = tuple([i for i in dims if shape and shape[i] == 1])
+    return _squeeze_dim if isinstance(dim, int) else _squeeze_dims, (input,), (chosen,)
 
 
 # New order of the dimensions
@@ -211,7 +263,7 @@ _t = Op("t", lambda xp, a: a.T, (lambda ns, g: ns.t(g),), node="TBackward0", vie
 @method
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """Reorder the dimensions."""
-    order = _shape_argument(dims)
+    order = shape_argument(dims)
     ndim = input._array.ndim
     if len(order) != ndim:
         raise RuntimeError(
@@ -241,13 +293,38 @@ def t(input: Tensor) -> Tensor:
 
 def _T(self: Tensor) -> Tensor:
     """The dimensions in reverse order."""
-    return permute(self, *reversed(range(self._array.ndim))) if self._array.ndim != 2 else t(self)
+    return permute(self, *reversed(range(self._array.ndim)))
 
 
-Tensor.T = property(_T)  # type: ignore[attr-defined]
-Tensor.mT = property(lambda self: transpose(self, -2, -1))  # type: ignore[attr-defined]
+def _mT(self: Tensor) -> Tensor:
+    """Each matrix transposed."""
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+def _H(self: Tensor) -> Tensor:
+    """The matrix transposed; elements are real, so that nothing is conjugated."""
+    if self._array.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self._array.ndim}-D tensor. For batches of "
+            "matrices, consider using tensor.mH"
+        )
+    return transpose(self, 0, 1) if self._array.ndim else self
+
+
+for _name, _property in (("T", _T), ("mT", _mT), ("mH", _mT), ("H", _H)):
+    setattr(Tensor, _name, property(_property))
 Tensor.swapaxes = Tensor.swapdims = transpose  # type: ignore[attr-defined]
 swapaxes = swapdims = transpose
+
+
+@method
+def adjoint(input: Tensor) -> Tensor:
+    """Each matrix transposed: ``x.mT``, as elements are real."""
+    return _mT(input)
 
 
 @method
@@ -256,10 +333,62 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     ndim = input._array.ndim
     sources = [one_dim(d, ndim) for d in ([source] if isinstance(source, int) else source)]
     targets = [one_dim(d, ndim) for d in ([destination] if isinstance(destination, int) else destination)]
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({source}) should contain the same number of dims as "
+            f"destination ({destination})"
+        )
+    for what, dims in (("source", sources), ("destination", targets)):
+        if len(set(dims)) != len(dims):
+            raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    if not ndim:
+        return view(input)
     rest = [d for d in range(ndim) if d not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         rest.insert(target, origin)
     return permute(input, *rest)
+
+
+Tensor.moveaxis = movedim  # type: ignore[attr-defined]
+moveaxis = movedim
+
+
+# In place: the same tensor, seen otherwise
+
+
+def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """In-place form of :func:`squeeze`."""
+    op, _, attributes = _squeezing(self, dim)
+    return reshaped_in_place(self, op, attributes, "SqueezeBackward3" if dim is None else "SqueezeBackward4")
+
+
+def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
+    """In-place form of :func:`unsqueeze`."""
+    return reshaped_in_place(self, _unsqueeze, (one_dim(dim, self._array.ndim + 1),), "UnsqueezeBackward1")
+
+
+def _t_(self: Tensor) -> Tensor:
+    """In-place form of :func:`t`."""
+    if self._array.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self._array.ndim}D")
+    return reshaped_in_place(self, _t, (), "TBackward1")
+
+
+def _transpose_(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """In-place form of :func:`transpose`."""
+    ndim = self._array.ndim
+    return reshaped_in_place(self, _transpose, (one_dim(dim0, ndim), one_dim(dim1, ndim)), "TransposeBackward1")
+
+
+for _name, _function in (
+    ("squeeze_", _squeeze_),
+    ("unsqueeze_", _unsqueeze_),
+    ("t_", _t_),
+    ("transpose_", _transpose_),
+    ("swapaxes_", _transpose_),
+    ("swapdims_", _transpose_),
+):
+    setattr(Tensor, _name, _function)
 
 
 # Broadcasting
@@ -277,7 +406,7 @@ _expand = Op("expand", _expand_forward, (lambda ns, g: g,), view=True)
 @method
 def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
     """Repeat dimensions of extent one without copying; -1 keeps an extent."""
-    wanted, shape = _shape_argument(sizes), input._array.shape
+    wanted, shape = shape_argument(sizes), input._array.shape
     lead = len(wanted) - len(shape)
     if lead < 0:
         raise RuntimeError(
@@ -305,283 +434,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @method
-def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """Another name for :func:`expand`."""
     return expand(input, *size)
-
-
-# Joining
-
-
-def _cat_vjp(ns: Any, g: Any, wants: Sequence[bool], dim: int, sizes: tuple[int, ...]) -> list[Any]:
-    grads, start = [], 0
-    for wanted, size in zip(wants, sizes, strict=True):
-        grads.append(ns.narrow(g, dim, start, size) if wanted else None)
-        start += size
-    return grads
-
-
-_cat = Op("cat", lambda xp, arrays, dim, sizes: xp.concatenate(arrays, axis=dim), _cat_vjp, variadic=True)
-
-
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Join tensors along an existing dimension."""
-    tensors = _same_dtypes("cat", tensors)
-    shapes = [x._array.shape for x in tensors]
-    if any(s == (0,) for s in shapes) and any(s != (0,) for s in shapes):
-        tensors = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors here
-        shapes = [x._array.shape for x in tensors]
-    if not shapes[0]:
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
-    dim = one_dim(dim, len(shapes[0]))
-    for position, shape in enumerate(shapes):
-        if len(shape) != len(shapes[0]) or any(
-            a != b for d, (a, b) in enumerate(zip(shape, shapes[0], strict=True)) if d != dim
-        ):
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Got {list(shape)} for tensor number {position} in "
-                f"the list, expected {list(shapes[0])}"
-            )
-    result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))
-    return result if out is None else write_out(out, result)
-
-
-concat = concatenate = cat
-
-
-def _same_dtypes(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
-    tensors = list(tensors)
-    if not tensors:
-        raise RuntimeError(f"{name}(): expected a non-empty list of Tensors")
-    for position, tensor in enumerate(tensors):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
-    first = tensors[0]._array.dtype
-    if all(x._array.dtype is first for x in tensors):
-        return tensors
-    common = dtypes.result_type(*tensors)
-    return [x.to(common) for x in tensors]
-
-
-def _stack_vjp(ns: Any, g: Any, wants: Sequence[bool], dim: int) -> list[Any]:
-    return [ns.select(g, dim, i) if wanted else None for i, wanted in enumerate(wants)]
-
-
-_stack = Op("stack", lambda xp, arrays, dim: xp.stack(arrays, axis=dim), _stack_vjp, variadic=True)
-
-
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Join tensors of one shape along a new dimension."""
-    tensors = _same_dtypes("stack", tensors)
-    first = tensors[0]._array.shape
-    for position, tensor in enumerate(tensors):
-        if tensor._array.shape != first:
-            raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(tensor.shape)} at "
-                f"entry {position}"
-            )
-    return apply_list(_stack, tensors, (one_dim(dim, len(first) + 1),))
-
-
-# Parts
-
-_select = Op(
-    "select",
-    lambda xp, a, dim, index: a[(slice(None),) * dim + (index, ...)],
-    (lambda ns, g, a_shape, dim, index: ns.select_scatter(ns.zeros(g, a_shape), g, dim, index),),
-    view=True,
-)
-
-
-def _put_select(xp: Any, a: Any, src: Any, dim: int, index: int) -> Any:
-    out = a.copy()
-    out[(slice(None),) * dim + (index,)] = src
-    return out
-
-
-Op(
-    "select_scatter",
-    _put_select,
-    (
-        lambda ns, g, src_shape, dim, index: ns.select_scatter(g, ns.zeros(g, src_shape), dim, index),
-        lambda ns, g, dim, index: ns.select(g, dim, index),
-    ),
-)
-_narrow: Op = Op(
-    "narrow",
-    lambda xp, a, dim, start, length: a[(slice(None),) * dim + (slice(start, start + length),)],
-    (
-        lambda ns, g, a_shape, dim, start, length: ns.view_scatter(
-            ns.zeros(g, a_shape), g, ((_narrow, (dim, start, length), None),)
-        ),
-    ),
-    node="SliceBackward0",
-    view=True,
-)
-
-
-@method
-def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One slice along ``dim``, without that dimension."""
-    shape = input._array.shape
-    if not shape:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim = one_dim(dim, len(shape))
-    if not -shape[dim] <= index < shape[dim]:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
-    return apply(_select, (input,), (dim, index % shape[dim]))
-
-
-@method
-def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """``length`` slices along ``dim`` from ``start``."""
-    shape, start = input._array.shape, int(start)
-    dim = one_dim(dim, len(shape))
-    if start < 0:
-        start += shape[dim]
-    if length < 0 or not 0 <= start <= shape[dim] - length:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}).")
-    return apply(_narrow, (input,), (dim, start, length))
-
-
-def _split_forward(xp: Any, a: Any, dim: int, sizes: tuple[int, ...]) -> list[Any]:
-    parts, start, lead = [], 0, (slice(None),) * dim
-    for size in sizes:
-        parts.append(a[(*lead, slice(start, start + size))])
-        start += size
-    return parts
-
-
-def _split_vjp(ns: Any, grads: Any, a_shape: Any, dim: int, sizes: tuple[int, ...]) -> Any:
-    some = next(iter(grads.values()))
-    parts = [
-        grads[i] if i in grads else ns.zeros(some, (*a_shape[:dim], size, *a_shape[dim + 1 :]))
-        for i, size in enumerate(sizes)
-    ]
-    return ns.cat(parts, dim, sizes)
-
-
-_split = Op("split", _split_forward, (_split_vjp,), view=True, multiple=True)
-_unbind = Op(
-    "unbind",
-    lambda xp, a, dim: [a[(slice(None),) * dim + (i, ...)] for i in range(a.shape[dim])],
-    (
-        lambda ns, grads, a_shape, dim: ns.stack(
-            [
-                grads[i] if i in grads else ns.zeros(next(iter(grads.values())), a_shape[:dim] + a_shape[dim + 1 :])
-                for i in range(a_shape[dim])
-            ],
-            dim,
-        ),
-    ),
-    view=True,
-    multiple=True,
-)
-
-
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive parts: of one size (the last may be smaller), or of the sizes listed."""
-    shape = tensor._array.shape
-    dim = one_dim(dim, len(shape))
-    extent = shape[dim]
-    if isinstance(split_size_or_sections, int):
-        size = split_size_or_sections
-        if size <= 0 and not (size == 0 and extent == 0):
-            raise RuntimeError(f"split expects split_size be non-negative and non-zero, but got split_size={size}")
-        sizes = tuple([min(size, extent - start) for start in range(0, extent, max(size, 1))]) or (0,)
-    else:
-        sizes = tuple([int(n) for n in split_size_or_sections])
-        if sum(sizes) != extent:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension {dim}), "
-                f"but got split_sizes={list(sizes)}"
-            )
-    return apply(_split, (tensor,), (dim, sizes))
-
-
-Tensor.split = split  # type: ignore[attr-defined]
-
-
-@method
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` views of equal extent along ``dim``; the last may be smaller."""
-    if chunks <= 0:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    extent = input._array.shape[one_dim(dim, input._array.ndim)]
-    return split(input, max(-(-extent // chunks), 1), dim) if extent else split(input, [0] * chunks, dim)
-
-
-@method
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of all slices along ``dim``."""
-    return apply(_unbind, (input,), (one_dim(dim, input._array.ndim),))
-
-
-# Copies
-
-_flip = Op("flip", lambda xp, a, dims: xp.flip(a, dims).copy(), (lambda ns, g, dims: ns.flip(g, dims),))
-
-
-@method
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """Reverse the order along dimensions."""
-    return apply(_flip, (input,), (many_dims(list(_shape_argument(dims)), input._array.ndim) or (),))
-
-
-_tile = Op(
-    "tile",
-    lambda xp, a, repeats: xp.tile(a, repeats),
-    (lambda ns, g, a_shape, repeats: _untile(ns, g, a_shape, repeats),),
-    node="RepeatBackward0",
-)
-
-
-def _untile(ns: Any, g: Any, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Any:
-    shape = (1,) * (len(repeats) - len(shape)) + shape
-    split_up = ns.reshape(g, tuple(n for pair in zip(repeats, shape, strict=True) for n in pair))
-    summed = ns.sum(split_up, tuple(range(0, 2 * len(shape), 2)), False)
-    return ns.reshape(summed, shape)
-
-
-def _repeat(self: Tensor, *repeats: Any) -> Tensor:
-    """Copies of the tensor side by side, ``repeats[i]`` times along dimension ``i``."""
-    counts = _shape_argument(repeats)
-    if len(counts) < self._array.ndim:
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return apply(_tile, (self,), (counts,))
-
-
-Tensor.repeat = _repeat  # type: ignore[attr-defined]
-
-
-@method
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """Copies side by side; missing leading counts are one."""
-    counts = _shape_argument(dims)
-    return apply(_tile, (input,), ((1,) * (input._array.ndim - len(counts)) + counts,))
-
-
-def _triangle(name: str) -> Any:
-    return Op(
-        name,
-        lambda xp, a, diagonal: getattr(xp, name)(a, diagonal),
-        (lambda ns, g, diagonal: getattr(ns, name)(g, diagonal),),
-    )
-
-
-_tril, _triu = _triangle("tril"), _triangle("triu")
-
-
-@method
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangle of each matrix, zero elsewhere."""
-    return apply(_tril, (input,), (diagonal,))
-
-
-@method
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangle of each matrix, zero elsewhere."""
-    return apply(_triu, (input,), (diagonal,))
 
 
 @method
@@ -590,7 +445,57 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     return input if input._array.flags.c_contiguous else input.clone()
 
 
-for _function in (tril, triu):
-    inplace(_function)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to the shape that they broadcast to together."""
+    given = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else tensors
+    shapes = [x._array.shape for x in given]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise broadcast_error("broadcast_tensors", shapes) from None
+    return tuple(x if x._array.shape == shape else expand(x, *shape) for x in given)
 
-__all__ = public(globals())
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that these shapes broadcast to together."""
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    try:
+        return Size(np.broadcast_shapes(*given))
+    except ValueError:
+        raise broadcast_error("broadcast_shapes", given) from None
+
+
+def atleast_1d(*tensors: Any) -> Any:
+    """Numbers as vectors; the rest as it is."""
+    return _at_least(tensors, lambda x: reshape(x, 1) if x._array.ndim == 0 else x)
+
+
+def atleast_2d(*tensors: Any) -> Any:
+    """Numbers and vectors as rows of a matrix; the rest as it is."""
+
+    def lift(x: Tensor) -> Tensor:
+        return reshape(x, 1, 1) if x._array.ndim == 0 else unsqueeze(x, 0) if x._array.ndim == 1 else x
+
+    return _at_least(tensors, lift)
+
+
+def atleast_3d(*tensors: Any) -> Any:
+    """At least three dimensions: vectors as ``(1, n, 1)``, matrices as ``(n, m, 1)``."""
+
+    def lift(x: Tensor) -> Tensor:
+        ndim = x._array.ndim
+        if ndim == 0:
+            return reshape(x, 1, 1, 1)
+        return unsqueeze(unsqueeze(x, 0), -1) if ndim == 1 else unsqueeze(x, -1) if ndim == 2 else x
+
+    return _at_least(tensors, lift)
+
+
+def _at_least(tensors: tuple[Any, ...], lift: Any) -> Any:
+    if len(tensors) == 1:
+        only = tensors[0]
+        return tuple([lift(x) for x in only]) if isinstance(only, (tuple, list)) else lift(only)
+    return tuple([lift(x) for x in tensors])
+
+
+__all__ = public(globals(), internal=["shape_argument"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rlgrad.autograd.ops.shape import cat
+from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.tensor import Tensor
 
 

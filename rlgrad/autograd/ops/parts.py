@@ -1,0 +1,488 @@
+"""Operations that look at part of a tensor, and those that return a tensor with a part overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.shape import _view_scatter, shape_argument
+from rlgrad.autograd.ops.writing import add_at, named_node, reshaped_in_place
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.devices import module_of
+
+# Basic indices: one view, named after the last step that PyTorch would take
+
+
+def _basic(name: str, node: str) -> Op:
+    op: Op = Op(
+        name,
+        lambda xp, a, index: a[index],
+        (lambda ns, g, a_shape, index: ns.view_into(g, a_shape, ((op, (index,), None),)),),
+        node=node,
+        view=True,
+    )
+    return op
+
+
+slice_op = _basic("slice", "SliceBackward0")
+slice_select = _basic("slice_select", "SelectBackward0")
+slice_unsqueeze = _basic("slice_unsqueeze", "UnsqueezeBackward0")
+alias = _basic("alias", "AliasBackward0")
+
+_select: Op = Op(
+    "select",
+    lambda xp, a, dim, index: a[(slice(None),) * dim + (index, ...)],
+    (lambda ns, g, a_shape, dim, index: ns.view_into(g, a_shape, ((_select, (dim, index), None),)),),
+    view=True,
+)
+
+
+_narrow: Op = Op(
+    "narrow",
+    lambda xp, a, dim, start, length: a[(slice(None),) * dim + (slice(start, start + length),)],
+    (lambda ns, g, a_shape, dim, start, length: ns.view_into(g, a_shape, ((_narrow, (dim, start, length), None),)),),
+    node="SliceBackward0",
+    view=True,
+)
+
+
+@method
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One slice along ``dim``, without that dimension."""
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = one_dim(dim, len(shape))
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
+    return apply(_select, (input,), (dim, index % shape[dim]))
+
+
+@method
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """``length`` slices along ``dim`` from ``start``."""
+    shape, start = input._array.shape, int(start)
+    dim = one_dim(dim, len(shape))
+    if start < 0:
+        start += shape[dim]
+    if length < 0 or not 0 <= start <= shape[dim] - length:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}).")
+    return apply(_narrow, (input,), (dim, start, length))
+
+
+def _split_forward(xp: Any, a: Any, dim: int, sizes: tuple[int, ...]) -> list[Any]:
+    parts, start, lead = [], 0, (slice(None),) * dim
+    for size in sizes:
+        parts.append(a[(*lead, slice(start, start + size))])
+        start += size
+    return parts
+
+
+def _split_vjp(ns: Any, grads: Any, a_shape: Any, dim: int, sizes: tuple[int, ...]) -> Any:
+    some = next(iter(grads.values()))
+    parts = [
+        grads[i] if i in grads else ns.zeros(some, (*a_shape[:dim], size, *a_shape[dim + 1 :]))
+        for i, size in enumerate(sizes)
+    ]
+    return ns.cat(parts, dim, sizes)
+
+
+_split = Op("split", _split_forward, (_split_vjp,), view=True, multiple=True)
+_sections = Op("split_with_sizes", _split_forward, (_split_vjp,), view=True, multiple=True)
+_unbind = Op(
+    "unbind",
+    lambda xp, a, dim: [a[(slice(None),) * dim + (i, ...)] for i in range(a.shape[dim])],
+    (
+        lambda ns, grads, a_shape, dim: ns.stack(
+            [
+                grads[i] if i in grads else ns.zeros(next(iter(grads.values())), a_shape[:dim] + a_shape[dim + 1 :])
+                for i in range(a_shape[dim])
+            ],
+            dim,
+        ),
+    ),
+    view=True,
+    multiple=True,
+)
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts: of one size (the last may be smaller), or of the sizes listed."""
+    shape = tensor._array.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = one_dim(dim, len(shape))
+    extent = shape[dim]
+    if not isinstance(split_size_or_sections, int):
+        return _split_with_sizes(tensor, split_size_or_sections, dim)
+    size = split_size_or_sections
+    if size <= 0 and not (size == 0 and extent == 0):
+        raise RuntimeError(f"split expects split_size be non-negative and non-zero, but got split_size={size}")
+    sizes = tuple([min(size, extent - start) for start in range(0, extent, max(size, 1))]) or (0,)
+    return apply(_split, (tensor,), (dim, sizes))
+
+
+def _split_with_sizes(tensor: Tensor, sizes: Sequence[Any], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of the sizes listed."""
+    dim = one_dim(dim, tensor._array.ndim)
+    extent, sizes = tensor._array.shape[dim], tuple([int(n) for n in sizes])
+    if sum(sizes) != extent or any(n < 0 for n in sizes):
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {extent} (input tensor's size at dimension {dim}), "
+            f"but got split_sizes={list(sizes)}"
+        )
+    return apply(_sections, (tensor,), (dim, sizes))
+
+
+Tensor.split_with_sizes = _split_with_sizes  # type: ignore[attr-defined]
+Tensor.split = split  # type: ignore[attr-defined]
+
+
+@method
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` views of equal extent along ``dim``; the last may be smaller."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    extent = input._array.shape[one_dim(dim, input._array.ndim)]
+    return split(input, max(-(-extent // chunks), 1), dim) if extent else split(input, [0] * chunks, dim)
+
+
+@method
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of all slices along ``dim``."""
+    return apply(_unbind, (input,), (one_dim(dim, input._array.ndim),))
+
+
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts: a number of nearly equal ones, or those between the indices given."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    dim = one_dim(dim, len(shape))
+    extent = shape[dim]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        count = indices_or_sections
+        if count <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {count}")
+        small, more = divmod(extent, count)
+        ends = [(i + 1) * small + min(i + 1, more) for i in range(count)]
+    else:
+        ends = [*[int(i) for i in indices_or_sections], extent]
+    lead = (slice(None),) * dim
+    return tuple(
+        [apply(slice_op, (input,), ((*lead, slice(start, end)),)) for start, end in zip([0, *ends], ends, strict=False)]
+    )
+
+
+Tensor.tensor_split = tensor_split  # type: ignore[attr-defined]
+
+
+def _split_along(name: str, input: Tensor, how: Any, dim: int, ndim: int) -> tuple[Tensor, ...]:
+    shape = input._array.shape
+    if len(shape) < ndim:
+        raise RuntimeError(
+            f"torch.{name} requires a tensor with at least {ndim} dimension{'s' * (ndim > 1)}, but got a tensor with "
+            f"{len(shape)} dimensions!"
+        )
+    if isinstance(how, int) and (how <= 0 or shape[dim] % how):
+        raise RuntimeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "
+            f"divisible by the split_size {how}!"
+        )
+    return tensor_split(input, how, dim)
+
+
+def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """:func:`tensor_split` along the second dimension (of a vector: the only one)."""
+    return _split_along("hsplit", input, indices_or_sections, 0 if input._array.ndim == 1 else 1, 1)
+
+
+def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """:func:`tensor_split` along the first dimension."""
+    return _split_along("vsplit", input, indices_or_sections, 0, 2)
+
+
+def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    """:func:`tensor_split` along the third dimension."""
+    return _split_along("dsplit", input, indices_or_sections, 2, 3)
+
+
+for _function in (hsplit, vsplit, dsplit):
+    setattr(Tensor, _function.__name__, _function)
+
+# Views with strides of their own
+
+
+class _Window:
+    """An array's memory seen with another shape, for NumPy to wrap."""
+
+    __slots__ = ("__array_interface__", "base")
+
+    def __init__(self, base: Any, interface: dict[str, Any]) -> None:
+        self.base, self.__array_interface__ = base, interface
+
+
+def _strided(a: Any, shape: tuple[int, ...], strides: tuple[int, ...], shift: int = 0) -> Any:
+    """The memory of ``a`` from ``shift`` bytes on, with these strides in bytes."""
+    if isinstance(a, np.ndarray):
+        pointer, read_only = a.__array_interface__["data"]
+        data = (pointer + (shift if a.size else 0), read_only)
+        interface = {"shape": shape, "strides": strides, "typestr": a.dtype.str, "data": data, "version": 3}
+        return np.asarray(_Window(a, interface))
+    return type(a)(shape, a.dtype, a.data + shift, strides)
+
+
+def _diagonal_forward(xp: Any, a: Any, offset: int, dim1: int, dim2: int) -> Any:
+    rest = [d for d in range(a.ndim) if d not in (dim1, dim2)]
+    n = max(min(a.shape[dim1] + min(offset, 0), a.shape[dim2] - max(offset, 0)), 0)
+    across, down = a.strides[dim2], a.strides[dim1]
+    shift = (offset * across if offset >= 0 else -offset * down) if n else 0
+    return _strided(a, (*[a.shape[d] for d in rest], n), (*[a.strides[d] for d in rest], across + down), shift)
+
+
+_diagonal: Op = Op(
+    "diagonal",
+    _diagonal_forward,
+    (lambda ns, g, a_shape, offset, dim1, dim2: ns.view_into(g, a_shape, ((_diagonal, (offset, dim1, dim2), None),)),),
+    view=True,
+)
+
+
+def _two_dims(input: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
+    ndim = input._array.ndim
+    first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return first, second
+
+
+@method
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A view of the diagonal of each matrix in two dimensions, as the last dimension."""
+    return apply(_diagonal, (input,), (offset, *_two_dims(input, dim1, dim2)))
+
+
+def _unfold_forward(xp: Any, a: Any, dim: int, size: int, step: int) -> Any:
+    if a.ndim == 0:
+        return _strided(a, (size,), (a.itemsize,))
+    n = (a.shape[dim] - size) // step + 1
+    shape, strides = list(a.shape), list(a.strides)
+    shape[dim], strides[dim] = n, strides[dim] * step
+    return _strided(a, (*shape, size), (*strides, a.strides[dim]))
+
+
+def _fold(xp: Any, g: Any, shape: tuple[int, ...], dim: int, size: int, step: int) -> Any:
+    out = xp.zeros(shape, g.dtype)
+    if not shape:
+        return out + g.sum()
+    lead, span = (slice(None),) * dim, step * (g.shape[dim] - 1) + 1
+    for k in range(size):
+        out[(*lead, slice(k, k + span, step))] += g[..., k]
+    return out
+
+
+_unfold = Op(
+    "unfold",
+    _unfold_forward,
+    (lambda ns, g, a_shape, dim, size, step: ns.fold_windows(g, a_shape, dim, size, step),),
+    view=True,
+)
+Op("fold_windows", _fold, (lambda ns, g, dim, size, step: ns.unfold(g, dim, size, step),))
+
+
+def _unfold_method(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """A view of all windows of ``size`` elements along a dimension, ``step`` apart; they are the last dimension."""
+    dim = one_dim(dimension, self._array.ndim)
+    extent = self._array.shape[dim] if self._array.ndim else 1
+    if not 0 <= size <= extent:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {extent} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return apply(_unfold, (self,), (dim, size, step))
+
+
+Tensor.unfold = _unfold_method  # type: ignore[attr-defined]
+
+
+def _as_strided_forward(
+    xp: Any, a: Any, size: tuple[int, ...], stride: tuple[int, ...], offset: int, geometry: Any
+) -> Any:
+    strides, start, extent = geometry
+    item = a.itemsize
+    if any(n > 1 and have != want * item for n, have, want in zip(a.shape, a.strides, strides, strict=True)):
+        memory = xp.full(extent, -1 if a.dtype.kind == "i" else 0, a.dtype)  # laid out as the tensor was
+        _strided(memory, a.shape, tuple([s * item for s in strides]), start * item)[...] = a
+        a, start = memory, 0
+    return _strided(a, size, tuple([s * item for s in stride]), (offset - start) * item)
+
+
+def _places(xp: Any, shape: Any, size: Any, stride: Any, offset: int, geometry: Any) -> Any:
+    """The number of each element of the strided view in the tensor it is taken of; -1 for none."""
+    strides, start, extent = geometry
+    memory = xp.full(extent, -1)
+    count = 1
+    for n in shape:
+        count *= n
+    _strided(memory, shape, tuple([s * 8 for s in strides]), start * 8)[...] = xp.arange(count).reshape(shape)
+    return _strided(memory, size, tuple([s * 8 for s in stride]), offset * 8)
+
+
+def _as_strided_into(
+    xp: Any, g: Any, shape: tuple[int, ...], size: Any, stride: Any, offset: int, geometry: Any
+) -> Any:
+    places = _places(xp, shape, size, stride, offset, geometry)
+    known = places >= 0
+    out = xp.zeros(shape, g.dtype)
+    if known.any():
+        add_at(xp, out.reshape(-1), (places[known],), g[known])
+    return out
+
+
+def _as_strided_of(xp: Any, a: Any, size: Any, stride: Any, offset: int, geometry: Any) -> Any:
+    places = _places(xp, a.shape, size, stride, offset, geometry)
+    return xp.where(places >= 0, a.reshape(-1)[places], 0).astype(a.dtype, copy=False)
+
+
+_as_strided = Op(
+    "as_strided",
+    _as_strided_forward,
+    (
+        lambda ns, g, a_shape, size, stride, offset, geometry: ns.as_strided_into(
+            g, a_shape, size, stride, offset, geometry
+        ),
+    ),
+    view=True,
+)
+Op(
+    "as_strided_into",
+    _as_strided_into,
+    (lambda ns, g, size, stride, offset, geometry: ns.as_strided_of(g, size, stride, offset, geometry),),
+)
+Op(
+    "as_strided_of",
+    _as_strided_of,
+    (
+        lambda ns, g, a_shape, size, stride, offset, geometry: ns.as_strided_into(
+            g, a_shape, size, stride, offset, geometry
+        ),
+    ),
+)
+
+
+def _strided_arguments(input: Tensor, size: Any, stride: Any, offset: int | None) -> tuple[Any, ...]:
+    size, stride = shape_argument((size,)), shape_argument((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    array = input._array
+    owner = array if input._view is None else input._view.base._array
+    span = lambda n, s: 0 if 0 in n else 1 + sum((k - 1) * j for k, j in zip(n, s, strict=True))  # noqa: E731
+    strides, start = input.stride(), input.storage_offset()
+    extent = span(owner.shape, [s // owner.itemsize for s in owner.strides])
+    offset = start if offset is None else offset
+    if offset < 0:
+        raise RuntimeError("Tensor: invalid storage offset " + str(offset))
+    needed = span(size, stride)
+    if needed and offset + needed > extent:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{array.itemsize} requiring a storage size of {(offset + needed) * array.itemsize} are out of bounds for "
+            f"storage of size {extent * array.itemsize}"
+        )
+    return size, stride, offset, (strides, start, extent)
+
+
+@method
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the tensor's memory with any shape, strides (in elements) and offset."""
+    view = input._view
+    if view is not None and view.tracked:  # it may reach what the view does not
+        storage_offset = input.storage_offset() if storage_offset is None else storage_offset
+        input = view.base
+    return apply(_as_strided, (input,), _strided_arguments(input, size, stride, storage_offset))
+
+
+def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """In-place form of :func:`as_strided`."""
+    return reshaped_in_place(
+        self, _as_strided, _strided_arguments(self, size, stride, storage_offset), "AsStridedBackward1"
+    )
+
+
+Tensor.as_strided_ = _as_strided_  # type: ignore[attr-defined]
+
+# The whole with one part overwritten
+
+
+def _with_part(name: str) -> Op:
+    return Op(
+        name,
+        lambda xp, a, src, chain: _view_scatter(xp, a, src, chain),
+        (
+            lambda ns, g, src_shape, chain: ns.view_scatter(g, ns.zeros(g, src_shape), chain),
+            lambda ns, g, chain: ns.view_gather(g, chain),
+        ),
+        frees=True,
+    )
+
+
+_select_scatter, _slice_scatter = _with_part("select_scatter"), _with_part("slice_scatter")
+_diagonal_scatter = _with_part("diagonal_scatter")
+
+
+def _overwritten(op: Op, input: Tensor, src: Tensor, view: Op, attributes: tuple[Any, ...]) -> Tensor:
+    chain = ((view, attributes, None),)
+    part = view.forward(module_of(input._array), input._array, *attributes)
+    if part.shape != src._array.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = "
+            f"{list(part.shape)}"
+        )
+    return apply(op, (input, src), (chain,))
+
+
+@method
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """``input`` with ``src`` in place of ``input.select(dim, index)``."""
+    shape = input._array.shape
+    dim = one_dim(dim, len(shape))
+    if not shape or not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
+    return _overwritten(_select_scatter, input, src, _select, (dim, index % shape[dim]))
+
+
+@method
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """``input`` with ``src`` in place of its slice ``start:end:step`` along ``dim``."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    dim = one_dim(dim, input._array.ndim)
+    return _overwritten(_slice_scatter, input, src, slice_op, ((*(slice(None),) * dim, slice(start, end, step)),))
+
+
+@method
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """``input`` with ``src`` in place of its :func:`diagonal`."""
+    return _overwritten(_diagonal_scatter, input, src, _diagonal, (offset, *_two_dims(input, dim1, dim2)))
+
+
+@method
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """``input`` with ``src`` in place of its :func:`as_strided` view."""
+    attributes = _strided_arguments(input, size, stride, storage_offset)
+    result = _overwritten(_slice_scatter, input, src, _as_strided, attributes)
+    if result._edge is not None:
+        result._edge.__class__ = named_node("AsStridedScatterBackward0")
+    return result
+
+
+__all__ = public(globals())

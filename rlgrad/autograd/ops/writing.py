@@ -1,0 +1,121 @@
+"""What operations that overwrite part of a tensor share: a copying form, a form in place, and how both are recorded."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.graph import VIEW, Node
+from rlgrad.autograd.modes import modes
+from rlgrad.autograd.ops.define import _rebase, check_inplace
+from rlgrad.autograd.registry import Op, Vjp, _record, apply, edge_of
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.devices import module_of
+
+_WRITERS: dict[str, Callable[..., None]] = {}
+
+
+def writing(
+    name: str, write: Callable[..., None], vjps: Sequence[Vjp | None], *, node: str = "", inputs: int = 1
+) -> Op:
+    """Register an op whose result is its first input with some elements overwritten by ``write(xp, a, ...)``.
+
+    Its derivatives may save neither that input nor the output, which allows to write in place without a copy.
+    """
+    op = Op(name, write, vjps, node=node, inputs=inputs)
+
+    def forward(xp: Any, a: Any, *rest: Any) -> Any:
+        out = a.copy()
+        write(xp, out, *rest)
+        return out
+
+    op.forward = forward
+    _WRITERS[name] = write
+    return op
+
+
+def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes: tuple[Any, ...]) -> Tensor:
+    """Run a :func:`writing` op on the memory of ``target`` and record it there."""
+    check_inplace(target)
+    array = target._array
+    if isinstance(array, np.ndarray) and not array.flags.writeable:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+    edges = (edge_of(target), *[edge_of(other) for other in others])
+    xp = module_of(array)
+    arrays = [o._array.copy() if xp.may_share_memory(o._array, array) else o._array for o in others]
+    _WRITERS[op.name](xp, array, *arrays, *attributes)
+    target._cell[0] += 1
+    if not modes.grad:
+        return target
+    edge = None
+    if any(e is not None for e in edges):
+        plan = op.plan(tuple([i for i, e in enumerate(edges) if e is not None]))
+        edge = _record(op, plan, (target, *others), [array, *arrays], edges, attributes, array)._edge
+    view = target._view
+    if view is None:
+        target._edge = edge
+    elif view.base._edge is not None or edge is not None:
+        _rebase(target, edge)
+    return target
+
+
+def reshaped_in_place(target: Tensor, op: Op, attributes: tuple[Any, ...], name: str) -> Tensor:
+    """Turn a tensor into a view of itself, PyTorch's ``unsqueeze_`` and the like, recorded as ``name``."""
+    check_inplace(target)
+    result = apply(op, (target,), attributes)
+    view = result._view
+    node = view.node if view is not None else result._edge
+    if node is not None:
+        node.__class__ = named_node(name)
+    target._array = result._array
+    target._cell[0] += 1
+    if view is None:
+        target._edge = result._edge
+    elif target._view is None:
+        target._edge = view.node
+    else:
+        target._view, target._edge = view, VIEW
+        view.version = target._cell[0]
+    return target
+
+
+@functools.cache
+def named_node(name: str) -> type[Node]:
+    """The class of nodes that go by this name."""
+    return type(name, (Node,), {"__slots__": (), "__module__": Node.__module__})
+
+
+def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
+    """``out[index] += values`` in which repeated indices add up; ``index`` holds full slices and non-negative arrays.
+
+    ``np.add.at`` is fast for flat positions only (two to five times as fast as for rows, measured over 8 to 100,000 rows
+    of 1 to 128; sorting with ``reduceat`` and products with one-hot matrices are slower), so positions are made flat.
+    """
+    places = [k for k, i in enumerate(index) if i.__class__ is not slice]
+    first, last = places[0], places[-1]
+    if xp is not np or not out.flags.c_contiguous or len(places) != last - first + 1:
+        xp.add.at(out, index, values)
+        return
+    shape = out.shape
+    flat = index[first]
+    for k in places[1:]:
+        flat = flat * shape[k] + index[k]
+    outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+    positions = flat.reshape(-1)
+    if inner != 1:
+        positions = positions[:, None] * inner + np.arange(inner)
+    if outer != 1:
+        block = math.prod(shape[first:])
+        positions = np.arange(0, outer * block, block).reshape(-1, *[1] * positions.ndim) + positions
+    whole = (*shape[:first], *flat.shape, *shape[last + 1 :])
+    values = np.asarray(values, out.dtype)
+    if values.shape != whole:
+        values = np.broadcast_to(values, whole)
+    np.add.at(out.reshape(-1), positions.reshape(-1), values.reshape(-1))
