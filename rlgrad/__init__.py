@@ -8,7 +8,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
-from rlgrad import autograd, backend, cuda, nn, optim, utils
+from rlgrad import autograd, backend, cuda, linalg, nn, optim, utils
 from rlgrad.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -21,21 +21,31 @@ from rlgrad.autograd.modes import (
 )
 from rlgrad.autograd.ops.arithmetic import *
 from rlgrad.autograd.ops.comparison import *
+from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.copies import *
 from rlgrad.autograd.ops.creation import *
 from rlgrad.autograd.ops.creation import TYPED as _TYPED
 from rlgrad.autograd.ops.cumulative import *
+from rlgrad.autograd.ops.decompositions import det, logdet, matrix_power, slogdet
+from rlgrad.autograd.ops.decompositions import inv as inverse
+from rlgrad.autograd.ops.decompositions import pinv as pinverse
+from rlgrad.autograd.ops.einsum import *
 from rlgrad.autograd.ops.fused import *
 from rlgrad.autograd.ops.indexing import *
 from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.linalg import *
+from rlgrad.autograd.ops.losses import cosine_similarity, pairwise_distance
+from rlgrad.autograd.ops.normalization import group_norm, layer_norm, rms_norm
 from rlgrad.autograd.ops.parts import *
 from rlgrad.autograd.ops.pointwise import *
+from rlgrad.autograd.ops.pooling import adaptive_avg_pool1d, adaptive_max_pool1d, avg_pool1d, max_pool1d, max_pool2d
+from rlgrad.autograd.ops.products import *
 from rlgrad.autograd.ops.reductions import *
 from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.ops.sorting import *
+from rlgrad.autograd.ops.spatial import dropout, pixel_shuffle, pixel_unshuffle
 from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .samples_algebra import ALGEBRA, DECOMPOSITIONS
 from .samples_layers import LAYERS
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
@@ -361,7 +362,7 @@ SAMPLES: dict[str, Callable[[Maker], list[Sample]]] = {
     ],
     "binary_cross_entropy_with_logits": _bce_with_logits,
 }
-SAMPLES.update(LAYERS)
+SAMPLES.update({**LAYERS, **ALGEBRA})
 """Functions with a derivative, by name."""
 
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"]
@@ -527,7 +528,8 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
         lambda m: [m.normal(4, 3)],
     ),
 }
-"""What is written with operators and indices."""
+EXPRESSIONS.update(DECOMPOSITIONS)
+"""What is written with operators and indices, and what needs arguments of a special form."""
 
 from . import samples_arithmetic, samples_cumulative, samples_reductions, samples_special  # noqa: E402 - the families' samples use the names above
 

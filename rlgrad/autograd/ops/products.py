@@ -1,0 +1,228 @@
+"""Products of vectors and matrices made of the basic ones, and distances between sets of vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import broadcast_error, inplace, method, one_dim
+from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer, vector_norm
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
+
+
+def _combined(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:  # the input is ignored, NaN included
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(product.shape))
+        return product.expand(shape)
+    return (input if beta == 1 else input * beta) + product
+
+
+@method
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat @ vec)`` for a matrix ``(n, m)`` and a vector ``(m,)``."""
+    return _combined(input, mv(mat, vec), beta, alpha)
+
+
+@method
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _combined(input, outer(vec1, vec2), beta, alpha)
+
+
+@method
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (batch1 @ batch2)`` for batches ``(b, n, m)`` and ``(b, m, p)``."""
+    return _combined(input, bmm(batch1, batch2), beta, alpha)
+
+
+@method
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times the sum of the products of two batches."""
+    return _combined(input, bmm(batch1, batch2).sum(0), beta, alpha)
+
+
+for _function in (addmv, addr, baddbmm, addbmm):
+    inplace(_function)
+
+
+@method
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Inner product of two vectors."""
+    return dot(input, other)
+
+
+@method
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sums of products over the last dimension of both: ``(*, n)`` and ``(+, n)`` give ``(*, +)``."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
+            f"{list(other.shape)}"
+        )
+    return tensordot(input, other, dims=([-1], [-1]))
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over several dimensions of two tensors.
+
+    Args:
+        dims: how many last dimensions of ``a`` meet the first of ``b``, or two lists of dimensions.
+    """
+    if isinstance(dims, int):
+        if dims < 0 or dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims >= 0 and at most the number of dimensions, but got dims={dims}")
+        first, second = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(first) != len(second):
+        raise RuntimeError(f"both dimension lists should have same length, got {first} and {second}")
+    first, second = [one_dim(d, a.ndim) for d in first], [one_dim(d, b.ndim) for d in second]
+    for i, j in zip(first, second, strict=True):
+        if a.shape[i] != b.shape[j]:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
+                f"{b.shape[j]} in dim {j}"
+            )
+    rest = [i for i in range(a.ndim) if i not in first]
+    others = [j for j in range(b.ndim) if j not in second]
+    count = math.prod(a.shape[i] for i in first)
+    shape = [a.shape[i] for i in rest] + [b.shape[j] for j in others]
+    left = a.permute(*rest, *first).reshape(math.prod(a.shape[i] for i in rest), count)
+    right = b.permute(*second, *others).reshape(count, math.prod(b.shape[j] for j in others))
+    return mm(left, right).reshape(*shape)
+
+
+@method
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Kronecker product: every element of ``input`` times the whole of ``other``."""
+    ndim = max(input.ndim, other.ndim)
+    a = (1,) * (ndim - input.ndim) + tuple(input.shape)
+    b = (1,) * (ndim - other.ndim) + tuple(other.shape)
+    left = input.reshape(*[n for pair in zip(a, (1,) * ndim, strict=True) for n in pair])
+    right = other.reshape(*[n for pair in zip((1,) * ndim, b, strict=True) for n in pair])
+    return (left * right).reshape(*[n * m for n, m in zip(a, b, strict=True)])
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """Product of several matrices in the order that costs least (Cormen et al., matrix-chain multiplication).
+
+    Args:
+        tensors: two or more; the first and the last may be vectors.
+    """
+    chain = list(tensors)
+    if len(chain) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(chain)}")
+    row, column = chain[0].ndim == 1, chain[-1].ndim == 1
+    if row:
+        chain[0] = chain[0].unsqueeze(0)
+    if column:
+        chain[-1] = chain[-1].unsqueeze(1)
+    for position, x in enumerate(chain):
+        if x.ndim != 2:
+            raise RuntimeError(f"multi_dot(): tensor {position} must be 2D but got {x.ndim}D")
+    result = _chain(chain)
+    result = result.squeeze(0) if row else result
+    return result.squeeze(-1) if column else result
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """Product of several matrices in the order that costs least."""
+    given = list(matrices[0]) if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else list(matrices)
+    return given[0] if len(given) == 1 else multi_dot(given)
+
+
+def _chain(chain: list[Tensor]) -> Tensor:
+    extents = [x.shape[0] for x in chain] + [chain[-1].shape[1]]
+    count = len(chain)
+    cost = [[0] * count for _ in range(count)]
+    split = [[0] * count for _ in range(count)]
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            choices = [
+                (cost[i][k] + cost[k + 1][j] + extents[i] * extents[k + 1] * extents[j + 1], k) for k in range(i, j)
+            ]
+            cost[i][j], split[i][j] = min(choices)
+
+    def product(i: int, j: int) -> Tensor:
+        return chain[i] if i == j else mm(product(i, split[i][j]), product(split[i][j] + 1, j))
+
+    return product(0, count - 1)
+
+
+def _cross_forward(xp: Any, a: Any, b: Any, dim: int) -> Any:
+    a, b = xp.moveaxis(a, dim, -1), xp.moveaxis(b, dim, -1)
+    return xp.ascontiguousarray(xp.moveaxis(xp.cross(a, b), -1, dim))
+
+
+_cross = Op(
+    "cross",
+    _cross_forward,
+    (lambda ns, g, b, dim: ns.cross(b, g, dim), lambda ns, g, a, dim: ns.cross(g, a, dim)),
+    node="LinalgCrossBackward0",
+)
+
+
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """Cross products of vectors of three elements along ``dim``, with broadcasting."""
+    if input.ndim != other.ndim:
+        raise RuntimeError(
+            f"linalg.cross: inputs must have the same number of dimensions, got {input.ndim} and {other.ndim}"
+        )
+    dim = one_dim(dim, input.ndim)
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    common = dtypes.result_type(input, other)
+    try:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
+    except ValueError:
+        raise broadcast_error("cross", (tuple(input.shape), tuple(other.shape))) from None
+    return apply(_cross, (input.to(common).expand(shape), other.to(common).expand(shape)), (dim,))
+
+
+@method
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """Cross products along ``dim``, or along the first dimension of extent three."""
+    if dim is None:
+        found = [i for i, n in enumerate(input.shape) if n == 3]
+        if not found:
+            raise RuntimeError("no dimension of size 3 in input")
+        dim = found[0]
+    return linalg_cross(input, other, dim=dim)
+
+
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
+    """The ``p``-distances between all rows of ``x1 (*, n, d)`` and of ``x2 (*, m, d)``, as ``(*, n, m)``."""
+    for position, x in ((1, x1), (2, x2)):
+        if x.ndim < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, X{position} got: {x.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+
+
+__all__: Sequence[str] = [
+    "addbmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "cdist",
+    "chain_matmul",
+    "cross",
+    "inner",
+    "kron",
+    "tensordot",
+    "vdot",
+]
