@@ -37,6 +37,17 @@ class Size(tuple):
     def __add__(self, other: Any) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple.__mul__(self, count))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
 
 class ViewInfo:
     """How a view was taken from its base, so that its gradient edge can be renewed after an in-place change.
@@ -457,6 +468,10 @@ class Tensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return array if dtype is None and not copy else np.array(array, dtype=dtype, copy=True if copy else None)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """What NumPy's functions of a tensor give back: a tensor."""
+        return wrap(np.asarray(array))
 
     def item(self) -> Any:
         """The only element as a Python number."""

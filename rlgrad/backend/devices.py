@@ -43,11 +43,29 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __enter__(self) -> device:
+        _defaults.append(as_device(self))
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _defaults.pop()
+
     def __reduce__(self) -> tuple[Any, ...]:
         return (device, (self.type, self.index))
 
 
 CPU = device("cpu")
+_defaults = [CPU]
+
+
+def get_default_device() -> device:
+    """The device that factories use when none is given."""
+    return _defaults[-1]
+
+
+def set_default_device(target: device | str | int | None) -> None:
+    """Choose the device that factories use when none is given; ``None`` is the CPU."""
+    _defaults[-1] = CPU if target is None else as_device(target)
 
 
 @functools.cache
@@ -70,9 +88,9 @@ def cupy() -> ModuleType:
 
 
 def as_device(value: device | str | int | None) -> device:
-    """Turn a device argument into a checked :class:`device`; ``None`` is the CPU."""
+    """Turn a device argument into a checked :class:`device`; ``None`` is the default one."""
     if value is None:
-        return CPU
+        return _defaults[-1]
     found = value if isinstance(value, device) else device(value)
     if found.type == "cuda":
         module = cupy()

@@ -159,6 +159,9 @@ def can_cast(source: dtype, target: dtype) -> bool:
     return source.category <= target.category
 
 
+_DIGITS = {16: 3, 32: 6, 64: 15}
+
+
 class finfo:
     """Limits of a floating dtype: ``bits``, ``eps``, ``min``, ``max``, ``tiny``, ``resolution``."""
 
@@ -177,7 +180,7 @@ class finfo:
 
     def __repr__(self) -> str:
         return (
-            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
+            f"finfo(resolution={10.0 ** -_DIGITS[self.bits]:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "
             f"smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
         )
 

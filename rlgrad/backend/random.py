@@ -71,6 +71,15 @@ class Generator:
         self.manual_seed(state["seed"])
         self._numpy.bit_generator.state = state["numpy"]
 
+    def clone_state(self) -> Generator:
+        """Another generator that goes on from here on its own."""
+        other = Generator(self.device)
+        other.set_state(self.get_state())
+        return other
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Generator:
+        return self.clone_state()
+
 
 default_generator = Generator()
 

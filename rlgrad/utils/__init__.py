@@ -1,5 +1,5 @@
-"""Tools around training: recomputing instead of storing."""
+"""Tools around training: recomputing instead of storing, exchange with other libraries."""
 
-from rlgrad.utils import checkpoint
+from rlgrad.utils import checkpoint, dlpack
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "dlpack"]

@@ -200,8 +200,8 @@ def elementwise(op: Op, operands: Sequence[Any], kind: str) -> Tensor:
     """
     for operand in operands:
         if not isinstance(operand, (Tensor, bool, int, float, np.bool_, np.integer, np.floating)):
-            if isinstance(operand, np.ndarray):
-                raise TypeError(f"{op.name} got a NumPy array where a tensor is expected; use rlgrad.from_numpy(array)")
+            if isinstance(operand, np.ndarray):  # as in PyTorch, arrays may stand beside tensors in Python's operators
+                return elementwise(op, [wrap(x) if isinstance(x, np.ndarray) else x for x in operands], kind)
             raise TypeError(f"{op.name}(): expected a Tensor or a number, got {type(operand).__name__}")
     common = dtypes.result_type(*operands)
     if kind == "float" and not common.is_floating_point:

@@ -443,7 +443,7 @@ for _alias, _name in _ALIASES.items():
 
 # Python's operators
 
-_OPERANDS = (Tensor, builtins.bool, builtins.int, builtins.float, np.bool_, np.integer, np.floating)
+_OPERANDS = (Tensor, builtins.bool, builtins.int, builtins.float, np.bool_, np.integer, np.floating, np.ndarray)
 
 
 def _operator(function: Any, reflected: builtins.bool = False) -> Any:
