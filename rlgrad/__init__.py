@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from rlgrad import autograd, backend, cuda, linalg, nn, optim, utils
+from rlgrad.autograd.inspection import *
 from rlgrad.autograd.modes import (
     enable_grad,
     inference_mode,
@@ -50,7 +51,7 @@ from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor
 from rlgrad.backend import random
-from rlgrad.backend.devices import device
+from rlgrad.backend.devices import device, get_default_device, set_default_device
 from rlgrad.backend.dtypes import (
     ALIASES as _ALIASES,
 )

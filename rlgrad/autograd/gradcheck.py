@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.differentiate import grad
 from rlgrad.autograd.modes import no_grad
-from rlgrad.autograd.ops.creation import rand_like
+from rlgrad.autograd.ops.sampling import rand_like
 from rlgrad.autograd.tensor import Tensor, wrap
 
 

@@ -446,9 +446,11 @@ ELSEWHERE = {
     "manual_seed",
     "multinomial",
     "normal",
+    "poisson",
     "rand",
     "rand_like",
     "randint",
+    "randint_like",
     "randn",
     "randn_like",
     "randperm",
@@ -531,9 +533,9 @@ EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarr
 EXPRESSIONS.update(DECOMPOSITIONS)
 """What is written with operators and indices, and what needs arguments of a special form."""
 
-from . import samples_arithmetic, samples_cumulative, samples_reductions, samples_special  # noqa: E402 - the families' samples use the names above
+from . import samples_arithmetic, samples_creation, samples_cumulative, samples_reductions, samples_special  # noqa: E402 - the families' samples use the names above
 
-for _family in (samples_arithmetic, samples_cumulative, samples_reductions, samples_special):
+for _family in (samples_arithmetic, samples_creation, samples_cumulative, samples_reductions, samples_special):
     SAMPLES.update(_family.SAMPLES)
     VALUES_ONLY.update(_family.VALUES_ONLY)
 

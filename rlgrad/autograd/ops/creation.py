@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, check_inplace, public
+from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.registry import REGISTRY, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
-from rlgrad.backend.random import Generator, default_generator
 
 Device = devices.device | str | int | None
 
@@ -150,7 +149,11 @@ class _Typed(type):
 # Filled
 
 
-def _shape(size: tuple[Any, ...]) -> tuple[int, ...]:
+def _shape(size: tuple[Any, ...], keyword: Any = None) -> tuple[int, ...]:
+    if keyword is not None:
+        if size:
+            raise TypeError("received the size both as positional arguments and as size=")
+        size = (keyword,)
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = tuple(size[0])
     shape = tuple([int(n) for n in size])
@@ -172,22 +175,45 @@ def _new(
 
 
 def zeros(
-    *size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of zeros."""
-    return _new("zeros", _shape(size), dtype, device, requires_grad, out)
+    return _new("zeros", _shape(shape, size), dtype, device, requires_grad, out)
 
 
 def ones(
-    *size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, out: Tensor | None = None
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of ones."""
-    return _new("ones", _shape(size), dtype, device, requires_grad, out)
+    return _new("ones", _shape(shape, size), dtype, device, requires_grad, out)
 
 
-def empty(*size: Any, dtype: Any = None, device: Device = None, requires_grad: bool = False, **kwargs: Any) -> Tensor:
+def empty(
+    *shape: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
     """A tensor whose elements are yet to be written."""
-    return _new("empty", _shape(size), dtype, device, requires_grad)
+    return _new("empty", _shape(shape, size), dtype, device, requires_grad)
 
 
 def full(
@@ -255,7 +281,15 @@ def arange(
         whole = all(isinstance(x, (int, np.integer)) for x in (start, end, step))
         dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
     kind = dtypes.to_numpy(dtype)
-    count = max(math.ceil((end - start) / step), 0)
+    if not all(math.isfinite(x) for x in (start, end, step)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if kind.kind in "iu":
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise RuntimeError("step must be nonzero")
+        count = max(-((start - end) // step), 0)
+    else:
+        count = max(math.ceil((end - start) / step), 0)
     array = (start + np.arange(count) * step).astype(kind)
     return _place(array, device, requires_grad)
 
@@ -265,6 +299,8 @@ def linspace(
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     return _place(np.linspace(float(start), float(end), steps).astype(kind), device, requires_grad)
 
 
@@ -280,6 +316,8 @@ def logspace(
 ) -> Tensor:
     """``base`` to evenly spaced powers."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     return _place((base ** np.linspace(float(start), float(end), steps)).astype(kind), device, requires_grad)
 
 
@@ -288,7 +326,36 @@ def eye(
 ) -> Tensor:
     """The identity matrix."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    if n < 0 or (m is not None and m < 0):
+        raise RuntimeError(f"n and m must be greater or equal to 0, got {n} and {m}")
     return _place(np.eye(n, m, dtype=kind), device, requires_grad)
+
+
+def _triangle(name: str, row: int, col: int, offset: int, dtype: Any, device: Device, requires_grad: bool) -> Tensor:
+    if row < 0 or col < 0:
+        raise RuntimeError(f"row and col must be non-negative, got {row} and {col}")
+    kind = dtypes.to_numpy(dtype or dtypes.int64)
+    return _place(np.stack(getattr(np, name)(row, offset, col)).astype(kind), device, requires_grad)
+
+
+def tril_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Row and column indices, as two rows, of the lower triangle of a ``row`` by ``col`` matrix."""
+    return _triangle("tril_indices", row, col, offset, dtype, device, requires_grad)
+
+
+def triu_indices(
+    row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+) -> Tensor:
+    """Row and column indices, as two rows, of the upper triangle of a ``row`` by ``col`` matrix."""
+    return _triangle("triu_indices", row, col, offset, dtype, device, requires_grad)
+
+
+def scalar_tensor(value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor of the default dtype unless told otherwise."""
+    dtype = dtypes.get_default_dtype() if dtype is None else dtype
+    return tensor(value, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -308,149 +375,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
-
-
-# Random
-
-
-def _draw(
-    size: Any, dtype: Any, device: Device, generator: Generator | None, requires_grad: bool, sample: Any
-) -> Tensor:
-    target = devices.as_device(device if device is not None or generator is None else generator.device)
-    xp = devices.module_for(target)
-    stream = (generator or default_generator).on(xp)
-    kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
-    with devices.on_device(target):
-        drawn = sample(stream, _shape(size), kind if kind.itemsize >= 4 and kind.kind == "f" else np.dtype(np.float32))
-        result = wrap(xp.asarray(drawn).astype(kind, copy=False))
-    return result.requires_grad_() if requires_grad else result
-
-
-def rand(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Uniform numbers in [0, 1)."""
-    return _draw(size, dtype, device, generator, requires_grad, lambda g, shape, kind: g.random(shape, kind))
-
-
-def randn(
-    *size: Any,
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Device = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """Standard normal numbers."""
-    return _draw(size, dtype, device, generator, requires_grad, lambda g, shape, kind: g.standard_normal(shape, kind))
-
-
-def randint(low: int, high: Any = None, size: Any = None, *, generator: Generator | None = None, dtype: Any = None,
-            device: Device = None, requires_grad: bool = False) -> Tensor:  # fmt: skip
-    """Integers from ``low`` up to, not including, ``high``."""
-    if size is None:
-        low, high, size = 0, low, high
-    if high <= low:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
-    target = devices.as_device(device)
-    stream = (generator or default_generator).on(devices.module_for(target))
-    with devices.on_device(target):
-        drawn = stream.integers(low, high, _shape((size,)))
-    return (
-        wrap(np.asarray(drawn) if target.type == "cpu" else drawn)
-        .to(dtype or dtypes.int64)
-        .requires_grad_(requires_grad)
-    )
-
-
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Device = None) -> Tensor:
-    """The numbers 0 to n - 1 in random order."""
-    array = (generator or default_generator).numpy.permutation(n)
-    return _place(array.astype(dtypes.to_numpy(dtype or dtypes.int64)), device, False)
-
-
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
-    """Normal numbers with a mean and a standard deviation, each a number or a tensor."""
-    if size is None:
-        like = mean if isinstance(mean, Tensor) else std
-        shape = np.broadcast_shapes(*[x._array.shape for x in (mean, std) if isinstance(x, Tensor)])
-        dtype, device = like.dtype, like.device
-    else:
-        shape, dtype, device = _shape((size,)), None, None
-    result = randn(shape, generator=generator, dtype=dtype, device=device)
-    return (result * std + mean).detach()
-
-
-def rand_like(input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Device = None) -> Tensor:
-    """:func:`rand` with the shape, dtype and device of ``input``."""
-    return rand(input._array.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
-
-
-def randn_like(
-    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Device = None
-) -> Tensor:
-    """:func:`randn` with the shape, dtype and device of ``input``."""
-    return randn(input._array.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device)
-
-
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
-    """Ones with the probability that ``input`` gives for each element, zeros otherwise."""
-    probabilities = input._array
-    if bool(((probabilities < 0) | (probabilities > 1)).any()):
-        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got probabilities outside [0, 1]")
-    drawn = rand(probabilities.shape, generator=generator, device=input.device)._array
-    return wrap((drawn < probabilities).astype(probabilities.dtype))
-
-
-def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
-) -> Tensor:
-    """Indices drawn from each row with probability proportional to its entries."""
-    weights = np.atleast_2d(devices.to_host(input._array)).astype(np.float64)
-    if (weights < 0).any() or not np.isfinite(weights).all() or (weights.sum(1) <= 0).any():
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to zero")
-    stream = (generator or default_generator).numpy
-    if replacement:
-        edges = np.cumsum(weights / weights.sum(1, keepdims=True), 1)
-        drawn = (stream.random((len(weights), num_samples))[:, :, None] >= edges[:, None, :-1]).sum(-1)
-    else:
-        if num_samples > weights.shape[1] or ((weights > 0).sum(1) < num_samples).any():
-            raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-        with np.errstate(divide="ignore"):  # the largest of E/w, exponential races: a sample without replacement
-            keys = np.log(weights) + stream.gumbel(size=weights.shape)
-        drawn = np.argsort(-keys, 1)[:, :num_samples]
-    result = wrap(np.ascontiguousarray(drawn.astype(np.int64).reshape((*input._array.shape[:-1], num_samples))))
-    return result.to(input.device)
-
-
-def _refill(name: str, sample: Any, doc: str) -> None:
-    def method(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
-        check_inplace(self)
-        xp = devices.module_of(self._array)
-        stream = (generator or default_generator).on(xp)
-        drawn = sample(stream, self._array.shape, *args, **kwargs)
-        return assign(self, wrap(xp.asarray(drawn).astype(self._array.dtype)))
-
-    method.__name__, method.__doc__ = name, doc
-    setattr(Tensor, name, method)
-
-
-_refill("normal_", lambda g, s, mean=0.0, std=1.0: g.standard_normal(s) * std + mean, "Fill with normal numbers.")
-_refill(
-    "uniform_",
-    lambda g, s, a=0.0, b=1.0, **ends: g.random(s) * (ends.get("to", b) - ends.get("from", a)) + ends.get("from", a),
-    "Fill with uniform numbers in [a, b).",
-)
-_refill("bernoulli_", lambda g, s, p=0.5: g.random(s) < p, "Fill with ones of probability p.")
-_refill("exponential_", lambda g, s, lambd=1.0: g.standard_exponential(s) / lambd, "Fill with exponential numbers.")
-_refill(
-    "random_",
-    lambda g, s, low=0, high=None: g.integers(*((0, low) if high is None and low else (low, high or 2**24)), s),
-    "Fill with integers in [low, high).",
-)
 
 
 # Conversions
