@@ -80,6 +80,7 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
         items = [*items[:at], *[slice(None)] * (array.ndim - used), *rest]
     basic: list[Any] = []
     arrays: list[Any] = []
+    unchecked: list[tuple[int, int]] = []
     dim = 0
     for item in items:
         if item is None:
@@ -114,10 +115,16 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
             dim += item.ndim
         else:
             basic.append(slice(None))
-            arrays.append(_non_negative(item, array.shape[dim], dim))
+            unchecked.append((len(arrays), dim))
+            arrays.append(item)
             dim += 1
     if builtins.all(i.__class__ is slice for i in arrays):
         return tuple(basic), None
+    # Where nothing is read, PyTorch looks at no index.
+    nothing = array.size == 0 or builtins.any(i.__class__ is not slice and i.size == 0 for i in arrays)
+    for place, dim in unchecked:
+        size, item = array.shape[dim], arrays[place]
+        arrays[place] = item % size if nothing and size else _non_negative(item, size, dim)
     while isinstance(arrays[-1], slice):
         arrays.pop()
     return tuple(basic), tuple(arrays)
@@ -244,6 +251,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    if index is True:
+        index = None
     basic, arrays = _parse(self._array, index)
     check_inplace(self)
     number = not isinstance(value, Tensor)
@@ -253,6 +262,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         value = wrap(devices.module_of(self._array).asarray(value).astype(self._array.dtype))
     if value.device != self.device and value._array.ndim == 0:
         value = value.to(self.device)
+    if index is False:
+        return
     if arrays is None:
         part = _view(self, index, basic)
         shape = part._array.shape

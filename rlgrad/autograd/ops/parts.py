@@ -270,7 +270,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 def _unfold_forward(xp: Any, a: Any, dim: int, size: int, step: int) -> Any:
     if a.ndim == 0:
-        return _strided(a, (size,), (a.itemsize,))
+        return _strided(xp.asarray(a), (size,), (a.itemsize,))
     n = (a.shape[dim] - size) // step + 1
     shape, strides = list(a.shape), list(a.strides)
     shape[dim], strides[dim] = n, strides[dim] * step

@@ -261,7 +261,7 @@ _REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum
 
 def _scatter_reduce_forward(xp: Any, a: Any, src: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
     shape = a.shape
-    out = a.reshape(1).copy() if not shape else a.copy()
+    out = xp.array(a.reshape(1) if not shape else a)
     index = index.reshape(-1) if not shape else index
     src = src.reshape(-1) if not shape else src[tuple([slice(n) for n in index.shape])]
     where = _full_index(xp, index, dim)

@@ -25,7 +25,7 @@ def _replay(xp: Any, a: Any, chain: Any) -> Any:
 
 
 def _view_scatter(xp: Any, a: Any, value: Any, chain: Any) -> Any:
-    out = a.copy(order="K")
+    out = xp.array(a, order="K")
     _write(xp, out, value, chain)
     return out
 
@@ -49,7 +49,7 @@ def _view_into(xp: Any, g: Any, shape: tuple[int, ...], chain: Any) -> Any:
 
 view_gather = Op(
     "view_gather",
-    lambda xp, a, chain: _replay(xp, a, chain).copy(),
+    lambda xp, a, chain: _replay(xp, xp.asarray(a), chain).copy(),
     (lambda ns, g, a_shape, chain: ns.view_into(g, a_shape, chain),),
 )
 view_scatter = Op(

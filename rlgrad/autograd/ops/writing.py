@@ -29,7 +29,7 @@ def writing(
     op = Op(name, write, vjps, node=node, inputs=inputs)
 
     def forward(xp: Any, a: Any, *rest: Any) -> Any:
-        out = a.copy()
+        out = xp.array(a, order="C")
         write(xp, out, *rest)
         return out
 
