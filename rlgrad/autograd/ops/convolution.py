@@ -20,7 +20,7 @@ from rlgrad.autograd.tensor import Tensor
 
 Extents = tuple[int, ...]
 
-_CHUNK = 1 << 19  # bytes of gathered windows at a time: they are read back from the cache
+_CHUNK = 1 << 20  # bytes of gathered windows at a time: they are read back from the cache
 
 
 def _chunk(xp: Any, batch: int, bytes_each: int) -> int:
