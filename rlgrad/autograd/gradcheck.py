@@ -46,9 +46,7 @@ def _numerical(function: Callable[..., Any], inputs: Sequence[Any], index: int, 
     return [np.stack(c) for c in zip(*columns, strict=True)]
 
 
-def _analytical(
-    function: Callable[..., Any], inputs: Sequence[Any], index: int, seed_scale: float = 1.0
-) -> list[np.ndarray]:
+def _analytical(function: Callable[..., Any], inputs: Sequence[Any], index: int) -> list[np.ndarray]:
     base = inputs[index]
     jacobians = []
     for output in _differentiable(function(*inputs)):
@@ -66,6 +64,52 @@ def _analytical(
     return jacobians
 
 
+def _directions(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
+    direction = rng.standard_normal(tensor.shape)
+    return np.asarray(direction / max(np.linalg.norm(direction), 1e-300))
+
+
+def _projected(
+    function: Callable[..., Any], inputs: Sequence[Any], index: int, eps: float, rng: np.random.Generator
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """For each output ``v^T J u``, analytical and numerical, with random ``u`` and ``v``: one backward, two forwards."""
+    base = inputs[index]
+    u = _directions(rng, base)
+    start = base.detach().numpy(force=True)
+    sides = []
+    for step in (eps, -eps):
+        moved = wrap(np.asarray(start + step * u, start.dtype)).to(base.device).requires_grad_()
+        arguments = [moved if i == index else x for i, x in enumerate(inputs)]
+        sides.append([y.detach().numpy(force=True).copy() for y in _differentiable(function(*arguments))])
+    pairs = []
+    for output, ahead, behind in zip(_differentiable(function(*inputs)), *sides, strict=True):
+        v = _directions(rng, output)
+        numerical = np.asarray((v * (ahead - behind)).sum() / (2 * eps))
+        analytical = np.zeros(())
+        if output.requires_grad:
+            seed = wrap(v.astype(output._array.dtype)).to(output.device)
+            (found,) = grad(output, base, seed, retain_graph=True, allow_unused=True, materialize_grads=True)
+            analytical = np.asarray((found.numpy(force=True) * u).sum())
+        pairs.append((analytical, numerical))
+    return pairs
+
+
+def _repeats(function: Callable[..., Any], inputs: Sequence[Any], index: int, tolerance: float) -> bool:
+    """Whether differentiating twice gives the same."""
+    base, rng = inputs[index], np.random.default_rng(1)
+    for output in _differentiable(function(*inputs)):
+        if not output.requires_grad:
+            continue
+        seed = wrap(_directions(rng, output).astype(output._array.dtype)).to(output.device)
+        first, second = (
+            grad(output, base, seed, retain_graph=True, allow_unused=True, materialize_grads=True)[0].numpy(force=True)
+            for _ in range(2)
+        )
+        if first.size and float(np.abs(first - second).max()) > tolerance:
+            return False
+    return True
+
+
 def gradcheck(
     func: Callable[..., Any],
     inputs: Any,
@@ -74,6 +118,10 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
     fast_mode: bool = False,
     **_: Any,
 ) -> bool:
@@ -85,7 +133,10 @@ def gradcheck(
         eps: step of the differences.
         atol, rtol: how far the two may be apart.
         raise_exception: raise :class:`GradcheckError` instead of returning ``False``.
-        fast_mode: compare the derivative along one random direction instead of every entry.
+        nondet_tol: how far two backward passes over the same graph may be apart.
+        check_undefined_grad, check_grad_dtypes, check_batched_grad: accepted as in PyTorch.
+        fast_mode: compare the derivative along random directions, at the cost of one backward and two calls per input,
+            instead of every entry.
     """
     given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = [i for i, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
@@ -96,17 +147,21 @@ def gradcheck(
             import warnings
 
             warnings.warn(f"Input #{i} is float32; finite differences need float64 to be meaningful", stacklevel=2)
+    rng = np.random.default_rng(0)
     for i in checked:
-        numerical = _numerical(func, given, i, eps)
-        analytical = _analytical(func, given, i)
         if fast_mode:
-            rng = np.random.default_rng(0)
-            pairs = []
-            for a, n in zip(analytical, numerical, strict=True):
-                u, v = rng.standard_normal(a.shape[0]), rng.standard_normal(a.shape[1])
-                pairs.append((np.asarray(u @ a @ v), np.asarray(u @ n @ v)))
+            pairs = _projected(func, given, i, eps, rng)
         else:
-            pairs = list(zip(analytical, numerical, strict=True))
+            numerical = _numerical(func, given, i, eps)
+            pairs = list(zip(_analytical(func, given, i), numerical, strict=True))
+        if not _repeats(func, given, i, nondet_tol):
+            if not raise_exception:
+                return False
+            raise GradcheckError(
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
+                f"different values, although analytical gradient matches numerical gradient. The tolerance for "
+                f"nondeterminism was {nondet_tol}."
+            )
         for j, (a, n) in enumerate(pairs):
             if not np.allclose(a, n, rtol, atol):
                 if not raise_exception:
