@@ -157,6 +157,10 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
         s(m.normal(3, 4), m.ints(4, 3), 2, 0.7),
         s(m.normal(4), m.ints(4)),
     ],
+    "multilabel_margin_loss": lambda m: [
+        *[s(m.normal(2, 4), np.array([[3, 0, -1, 1], [1, -1, 0, 0]]), reduction=r) for r in REDUCTIONS],
+        s(m.normal(3), np.array([2, -1, 0])),
+    ],
     "multilabel_soft_margin_loss": lambda m: [s(m.normal(2, 3), m.ints(2, 2, 3), reduction=r) for r in REDUCTIONS],
 }
 """Layers by name in ``nn.functional``."""

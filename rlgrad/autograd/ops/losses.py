@@ -8,7 +8,8 @@ from typing import Any
 
 from rlgrad.autograd.ops.fused import check_reduction
 from rlgrad.autograd.ops.pointwise import where
-from rlgrad.autograd.tensor import Tensor
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
@@ -198,9 +199,35 @@ def multi_margin_loss(
     over = over if p == 1 else over * over
     if weight is not None:
         over = over * weight[target].unsqueeze(1)
-    xp_classes = target.new_tensor(list(range(classes))) if hasattr(target, "new_tensor") else None
-    assert xp_classes is not None
-    return _reduced(where(column == xp_classes, 0.0, over).sum(1) / classes, reduction)
+    own = wrap(column._array == module_of(column._array).arange(classes))
+    return _reduced(where(own, 0.0, over).sum(1) / classes, reduction)
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """``sum over targets j and other classes i of max(0, 1 - input[j] + input[i]) / classes``.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: classes in the same shape; those after the first -1 do not count.
+    """
+    if input.shape != target.shape or input.ndim not in (1, 2):
+        raise RuntimeError(
+            f"multilabel_margin_loss: inconsistent target size {list(target.shape)} for input of size {list(input.shape)}"
+        )
+    if input.ndim == 1:
+        losses = multilabel_margin_loss(input.unsqueeze(0), target.unsqueeze(0), reduction="none")
+        return losses.reshape(()) if reduction == "none" else _reduced(losses, reduction)
+    xp = module_of(input._array)
+    labels = target._array
+    counted = xp.cumsum(labels < 0, 1) == 0
+    named = xp.where(counted, labels, 0)
+    classes = labels.shape[1]
+    chosen = ((named[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(1)
+    pairs = wrap(counted[:, :, None] & ~chosen[:, None, :])
+    over = (1 - input.gather(1, wrap(named)).unsqueeze(2) + input.unsqueeze(1)).clamp_min(0)
+    return _reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -227,6 +254,7 @@ __all__: Sequence[str] = [
     "kl_div",
     "margin_ranking_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "pairwise_distance",
     "poisson_nll_loss",
