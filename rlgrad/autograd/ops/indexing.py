@@ -77,6 +77,10 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
     if builtins.any(item is Ellipsis for item in items):
         at = next(i for i, item in enumerate(items) if item is Ellipsis)
         rest = [item for item in items[at + 1 :] if item is not Ellipsis]
+        if len(items) - at - 1 > len(rest) and array.ndim > used:
+            second = next(i for i in range(at + 1, len(items)) if items[i] is Ellipsis)
+            if builtins.any(item is not Ellipsis and item is not None for item in items[second + 1 :]):
+                raise IndexError("an index has an ellipsis after the one that already stands for all other dimensions")
         items = [*items[:at], *[slice(None)] * (array.ndim - used), *rest]
     basic: list[Any] = []
     arrays: list[Any] = []
@@ -225,7 +229,10 @@ def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
 
 
 def _whole(basic: tuple[Any, ...]) -> bool:
-    return builtins.all(i == slice(None) for i in basic)
+    return basic.count(_ALL) == len(basic)
+
+
+_ALL = slice(None)
 
 
 def _broadcast_fault(arrays: tuple[Any, ...]) -> IndexError:
@@ -240,6 +247,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         if not -size <= index < size:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {size}")
         return self.select(0, index)
+    if index.__class__ is slice and array.ndim:
+        return apply(slice_op, (self,), ((_bounds(index), Ellipsis),))
     basic, arrays = _parse(array, index)
     if arrays is None:
         return _view(self, index, basic)
@@ -302,8 +311,8 @@ def _fitted(part: Tensor, value: Tensor, arrays: tuple[Any, ...]) -> Tensor:
     """The values without leading extents of one, after checking that they fit what the index names."""
     first = next(k for k, i in enumerate(arrays) if not isinstance(i, slice))
     places = [i for i in arrays if not isinstance(i, slice)]
-    try:
-        chosen = np.broadcast_shapes(*[i.shape for i in places])
+    try:  # broadcast_shapes alone would take longer than all the rest
+        chosen = places[0].shape if len(places) == 1 else np.broadcast_shapes(*[i.shape for i in places])
     except ValueError:
         raise _broadcast_fault(arrays) from None
     shape = part._array.shape
