@@ -227,7 +227,20 @@ def elementwise(op: Op, operands: Sequence[Any], kind: str) -> Tensor:
     except ValueError as error:
         shapes = [tuple(t.shape) for t in tensors]
         raise broadcast_error(op.name, shapes) if "broadcast" in str(error) else error from None
+    except TypeError as error:
+        if "ufunc" not in str(error) and "numpy boolean" not in str(error):
+            raise
+        raise _unsupported(op.name, common) from None
     return finish(op, operands, arrays, tuple(edges), np.asarray(out) if isinstance(out, np.generic) else out)
+
+
+def _unsupported(name: str, dtype: dtypes.dtype) -> RuntimeError:
+    if name == "neg":
+        return RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+            "or `logical_not()` operator instead."
+        )
+    return NotImplementedError(f"{name} is not implemented for {dtype!r}; convert the tensor first")
 
 
 def _number(value: Any, dtype: np.dtype[Any]) -> Any:
@@ -315,6 +328,8 @@ def binary(
             result = ufunc(a, b)
         except ValueError:
             raise broadcast_error(name, (a.shape, b.shape)) from None
+        except TypeError:
+            return elementwise(op, (input, other), kind)  # says which dtypes it has
         if result.__class__ is not _ndarray:
             result = np.asarray(result)
         tensor = _new(Tensor)

@@ -68,7 +68,15 @@ reciprocal = unary("reciprocal", lambda xp, a: 1 / a, lambda ns, g, out: g * (-o
 
 neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
 abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
-sign = unary("sign", lambda xp, a: xp.sign(a) if a.dtype.kind != "b" else a.copy(), zero_gradient, kind="same")
+
+
+def _sign(xp: Any, a: Any) -> Any:
+    if a.dtype.kind == "b":
+        return a.copy()
+    return xp.sign(a) if a.dtype.kind != "f" else (a > 0).astype(a.dtype) - (a < 0)  # a NaN has the sign 0
+
+
+sign = unary("sign", _sign, zero_gradient, kind="same")
 sgn = unary("sgn", REGISTRY["sign"].forward, zero_gradient, kind="same")
 deg2rad = unary("deg2rad", "deg2rad", lambda ns, g: g * (math.pi / 180), node="Deg2RadBackward0")
 rad2deg = unary("rad2deg", "rad2deg", lambda ns, g: g * (180 / math.pi), node="Rad2DegBackward0")
@@ -478,7 +486,7 @@ Tensor.__truediv__ = _true_divide  # type: ignore[method-assign]
 for _function in (eq, ne, lt, le, gt, ge):
     setattr(Tensor, f"__{_function.__name__}__", _operator(_function))
 Tensor.__neg__ = neg  # type: ignore[method-assign]
-Tensor.__pos__ = lambda self: self  # type: ignore[method-assign]
+Tensor.__pos__ = positive  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
 Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
 

@@ -246,21 +246,35 @@ Op("hits", lambda xp, a, out: ((a == out) | ((a != a) & (out != out))).astype(a.
 
 
 def _extreme_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    """Gradient of the extreme of everything, in equal parts to all that equal it."""
     hits = ns.hits(a, _spread(ns, out, a_shape, dims, keepdim))
     return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
 
 
-_amax = Op("amax", lambda xp, a, dims, keepdim: a.max(axis=dims, keepdims=keepdim), (_extreme_vjp,))
-_amin = Op("amin", lambda xp, a, dims, keepdim: a.min(axis=dims, keepdims=keepdim), (_extreme_vjp,))
+def _ties_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
+    """The same along dimensions; where the extreme is NaN, so is the gradient."""
+    hits = ns.mask(a == _spread(ns, out, a_shape, dims, keepdim), a)
+    return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
+
+
+_amax = Op("amax", lambda xp, a, dims, keepdim: a.max(axis=dims, keepdims=keepdim), (_ties_vjp,))
+_amin = Op("amin", lambda xp, a, dims, keepdim: a.min(axis=dims, keepdims=keepdim), (_ties_vjp,))
 _max_all = Op("max_all", lambda xp, a, dims, keepdim: a.max(), (_extreme_vjp,), node="MaxBackward1")
 _min_all = Op("min_all", lambda xp, a, dims, keepdim: a.min(), (_extreme_vjp,), node="MinBackward1")
 
 
 def _not_empty(name: str, input: Tensor, dims: Any) -> None:
-    if _count(input._array.shape, dims) == 0:
-        raise RuntimeError(
-            f"{name}(): Expected reduction dim to have non-zero size, but the tensor has shape {list(input.shape)}"
-        )
+    shape = input._array.shape
+    if dims is None:
+        if not input._array.size:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument."
+            )
+        return
+    for dim in dims:
+        if not shape[dim]:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
 @method
@@ -283,7 +297,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 def _aminmax_vjp(ns: Any, grads: Any, a: Any, out0: Any, out1: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
     parts = [
-        _extreme_vjp(ns, grads[i], a, out, a_shape, dims, keepdim) for i, out in enumerate((out0, out1)) if i in grads
+        _ties_vjp(ns, grads[i], a, out, a_shape, dims, keepdim) for i, out in enumerate((out0, out1)) if i in grads
     ]
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
@@ -376,7 +390,7 @@ def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along
 def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     array = input._array
     if array.dtype.kind == "b":
-        raise NotImplementedError(f"{name} is not implemented for 'Bool'; convert with .int()")
+        raise RuntimeError(f"{name}(): does not support bool input; convert with .int()")
     if array.size == 0 and (dim is None or not array.shape[one_dim(dim, array.ndim)]):
         raise IndexError(
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim"
