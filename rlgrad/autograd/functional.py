@@ -8,6 +8,7 @@ from typing import Any
 from rlgrad.autograd.differentiate import grad
 from rlgrad.autograd.modes import enable_grad
 from rlgrad.autograd.ops.creation import zeros_like
+from rlgrad.autograd.ops.joining import stack
 from rlgrad.autograd.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -174,9 +175,6 @@ def jacobian(
 
 
 def _rows(output: Tensor, inputs: Sequence[Tensor], create_graph: bool, strict: bool) -> list[Tensor]:
-    import rlgrad
-
-    stack: Callable[..., Tensor] = rlgrad.stack
     columns: list[list[Tensor]] = [[] for _ in inputs]
     for k in range(output.numel()):
         seed = zeros_like(output)

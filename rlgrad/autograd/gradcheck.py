@@ -66,7 +66,7 @@ def _analytical(function: Callable[..., Any], inputs: Sequence[Any], index: int)
 
 def _directions(rng: np.random.Generator, tensor: Tensor) -> np.ndarray:
     direction = rng.standard_normal(tensor.shape)
-    return np.asarray(direction / max(np.linalg.norm(direction), 1e-300))
+    return np.asarray(direction / max(float(np.linalg.norm(direction)), 1e-300))
 
 
 def _projected(
