@@ -60,6 +60,10 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
 
     PyTorch applies integers and slices first; NumPy would treat integers beside arrays as arrays of their own.
     """
+    if isinstance(index, Tensor) and array.size and index._array.dtype == np.int64 and index._array.ndim and array.ndim:
+        where = index._array  # the usual case, without the general one's cost
+        if where.__class__ is array.__class__:
+            return (_ALL,), (_non_negative(where, array.shape[0], 0),)
     if isinstance(index, list) and _stands_for_a_tuple(index):
         index = tuple(index)
     items = [_item(item, array) for item in (index if isinstance(index, tuple) else (index,))]
