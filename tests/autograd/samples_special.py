@@ -28,7 +28,11 @@ SAMPLES: dict[str, Callable[[Maker], list[Sample]]] = {
         s(1.5, m.positive(3)),
         s(np.array([0.5, 2.0]), m.positive(2, 2)),
     ],
-    "logit": lambda m: [s(m.positive(2, 3) / 2.5), s(np.array([0.05, 0.4, 0.97]), 0.1), s(np.asarray(m.positive() / 2.5))],
+    "logit": lambda m: [
+        s(m.positive(2, 3) / 2.5),
+        s(np.array([0.05, 0.4, 0.97]), 0.1),
+        s(np.asarray(m.positive() / 2.5)),
+    ],
     "sinc": lambda m: [s(m.normal(2, 3)), s(m.normal())],
 }
 

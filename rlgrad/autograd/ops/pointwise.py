@@ -377,7 +377,8 @@ Op(
     node="ToCopyBackward0",
 )
 _clone = Op("clone", lambda xp, a: a.copy(), (lambda ns, g: g,))
-_fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,))
+_fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,), node="FillBackward2")
+_zero = Op("zero", lambda xp, a: xp.zeros_like(a), (zero_gradient,))
 _copy = Op(
     "copy",
     lambda xp, a, source: xp.broadcast_to(source, a.shape).astype(a.dtype),
@@ -428,7 +429,8 @@ def _fill_method(self: Tensor, value: Any) -> Tensor:
 
 def _zero_method(self: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    return _fill_method(self, 0)
+    check_inplace(self)
+    return assign(self, apply(_zero, (self,)))
 
 
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
