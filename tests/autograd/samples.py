@@ -434,6 +434,17 @@ VALUES_ONLY: dict[str, Callable[[Maker], list[Sample]]] = {
 
 ELSEWHERE = {
     "bernoulli",
+    "can_cast",
+    "get_default_device",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "is_complex",
+    "is_floating_point",
+    "is_inference",
+    "is_nonzero",
+    "is_tensor",
+    "numel",
+    "set_default_device",
     "empty",
     "empty_like",
     "from_dlpack",
