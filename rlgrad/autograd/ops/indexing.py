@@ -83,7 +83,10 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
         rest = [item for item in items[at + 1 :] if item is not Ellipsis]
         if len(items) - at - 1 > len(rest) and array.ndim > used:
             second = next(i for i in range(at + 1, len(items)) if items[i] is Ellipsis)
-            if builtins.any(item is not Ellipsis and item is not None for item in items[second + 1 :]):
+            if builtins.any(
+                item is not Ellipsis and item is not None and not (isinstance(item, slice) and item == slice(None))
+                for item in items[second + 1 :]
+            ):
                 raise IndexError("an index has an ellipsis after the one that already stands for all other dimensions")
         items = [*items[:at], *[slice(None)] * (array.ndim - used), *rest]
     basic: list[Any] = []
