@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import LeafNode, Node, next_sequence
+from rlgrad.autograd.graph import VIEW, LeafNode, Node, next_sequence
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops import fused, pointwise
 from rlgrad.autograd.registry import REGISTRY, apply, edge_of
@@ -249,7 +249,9 @@ def _record(
     result: Tensor,
 ) -> None:
     edges = [edge_of(input)]
-    edges += [edge_of(parameter) for parameter in parameters]
+    for parameter in parameters:
+        edge = parameter._edge
+        edges.append(edge_of(parameter) if edge is VIEW else edge)
     flows = edges[0] is not None
     saved, cells, sources = [], [], []
     if edges[1] is not None:
