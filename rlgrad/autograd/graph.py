@@ -253,6 +253,7 @@ def stale_error(node: Node) -> RuntimeError:
 
 
 def freed_error(node: Node) -> RuntimeError:
+    """The error for a node whose saved values are gone."""
     return RuntimeError(
         f"Trying to backward through the graph a second time: the values that {node.name()} saved were freed by the "
         "first backward() or autograd.grad(), as always unless retain_graph=True is given. Pass retain_graph=True the "

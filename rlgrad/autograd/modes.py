@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -53,6 +54,7 @@ class InferenceCell(list[int]):
 
 
 def inference_write_error() -> RuntimeError:
+    """The error for writing to a tensor made in inference mode outside of it."""
     return RuntimeError(
         "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal "
         "tensor before doing inplace update."
@@ -64,12 +66,13 @@ def new_cell() -> list[int]:
     return InferenceCell() if modes.inference else [0]
 
 
-class _Switch:
+class _Switch(ABC):
     """A context manager that is a decorator too, as PyTorch's grad modes are."""
 
-    def __enter__(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} sets no mode")
+    @abstractmethod
+    def __enter__(self) -> Any: ...
 
+    @abstractmethod
     def __exit__(self, *exc: object) -> None: ...
 
     def clone(self) -> _Switch:

@@ -71,6 +71,7 @@ def _cupy() -> _Raw:
 
 
 def recorded_namespace() -> _Recorded:
+    """The namespace that computes on tensors and records."""
     return _recorded
 
 

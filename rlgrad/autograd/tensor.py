@@ -577,5 +577,6 @@ def _unpickle(cls: type[Tensor], array: np.ndarray, device: str, requires_grad: 
 
 
 def dim_error(dim: int, ndim: int) -> IndexError:
+    """PyTorch's error for a dimension that a tensor does not have."""
     low, high = -max(ndim, 1), max(ndim, 1) - 1
     return IndexError(f"Dimension out of range (expected to be in range of [{low}, {high}], but got {dim})")

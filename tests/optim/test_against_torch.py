@@ -47,7 +47,7 @@ def walk(optimizer, params, library, steps, first=0, missing=True):
         optimizer.step()
 
 
-def compare(mine, other):
+def assert_close(mine, other):
     for a, b in zip(mine, other, strict=True):
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-8, atol=1e-10)
 
@@ -58,7 +58,7 @@ def test_thirty_steps_are_torchs(name, options, missing):
     mine, other = parameters(rlgrad), parameters(torch)
     walk(getattr(optim, name)(groups(mine), **options), mine, rlgrad, 30, missing=missing)
     walk(getattr(torch.optim, name)(groups(other), **options), other, torch, 30, missing=missing)
-    compare(mine, other)
+    assert_close(mine, other)
 
 
 def converted(value, library):
@@ -84,7 +84,7 @@ def test_state_goes_from_torch_to_rlgrad_and_back(name, options):
     assert [set(g) for g in state["param_groups"]] == [set(g) for g in wanted["param_groups"]]
     walk(ours, mine, rlgrad, 5, first=7)
     walk(theirs, other, torch, 5, first=7)
-    compare(mine, other)
+    assert_close(mine, other)
     fresh = parameters(torch)
     with torch.no_grad():
         for a, b in zip(fresh, mine, strict=True):
@@ -93,7 +93,7 @@ def test_state_goes_from_torch_to_rlgrad_and_back(name, options):
     again.load_state_dict(converted(ours.state_dict(), torch))
     walk(ours, mine, rlgrad, 5, first=12)
     walk(again, fresh, torch, 5, first=12)
-    compare(mine, fresh)
+    assert_close(mine, fresh)
 
 
 def test_step_returns_the_closures_loss_and_bumps_versions():

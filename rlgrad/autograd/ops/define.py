@@ -170,6 +170,7 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
 
 
 def cast_to(array: Any, dtype: np.dtype[Any]) -> Any:
+    """The array in another dtype; itself when it has it."""
     return array if array.dtype is dtype else array.astype(dtype)
 
 

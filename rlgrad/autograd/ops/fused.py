@@ -251,6 +251,7 @@ def _weight(g: Any, shape: tuple[int, ...], reduction: str, factor: float = 1.0)
 
 
 def check_reduction(reduction: str) -> str:
+    """The name of a reduction, or the error that lists those there are."""
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
     return reduction

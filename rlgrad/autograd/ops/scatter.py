@@ -42,6 +42,7 @@ def _scatter_add_into(xp: Any, g: Any, index: Any, shape: tuple[int, ...], dim: 
 
 
 def gather_forward(xp: Any, a: Any, index: Any, dim: int) -> Any:
+    """Elements of an array at the places that ``index`` names along one dimension."""
     return a[_full_index(xp, index, dim)] if a.ndim else xp.broadcast_to(a, index.shape).copy()
 
 

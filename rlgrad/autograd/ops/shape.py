@@ -83,6 +83,7 @@ _unsafe_view = Op(
 
 
 def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
+    """A shape given as several ints or as one sequence of them, as a tuple."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     return tuple([n if n.__class__ is int else int(n) for n in shape])
