@@ -16,17 +16,23 @@ from rlgrad.nn.loss import (
 )
 from rlgrad.nn.module import Module
 from rlgrad.nn.parameter import Buffer, Parameter
+from rlgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "ELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "BCELoss",
     "BCEWithLogitsLoss",
     "Buffer",
     "CrossEntropyLoss",
     "Flatten",
+    "GRUCell",
     "HuberLoss",
     "Identity",
     "L1Loss",
+    "LSTMCell",
     "LeakyReLU",
     "Linear",
     "LogSigmoid",
@@ -39,6 +45,7 @@ __all__ = [
     "Parameter",
     "ParameterDict",
     "ParameterList",
+    "RNNCell",
     "ReLU",
     "Sequential",
     "SiLU",
