@@ -98,20 +98,28 @@ def _refuse_linear(input: Tensor, weight: Tensor) -> None:
 # Softmax
 
 
+def _top(xp: Any, a: Any, dim: int) -> Any:
+    return xp.maximum.reduce(a, dim, None, None, True) if xp is np else a.max(axis=dim, keepdims=True)
+
+
+def _total(xp: Any, a: Any, dim: int) -> Any:
+    return xp.add.reduce(a, dim, None, None, True) if xp is np else a.sum(axis=dim, keepdims=True)
+
+
 def _softmax_forward(xp: Any, a: Any, dim: int) -> Any:
     if a.ndim == 0:
         return xp.ones_like(a)
-    e = a - a.max(axis=dim, keepdims=True) if a.size else a.copy()
+    e = a - _top(xp, a, dim) if a.size else a.copy()
     xp.exp(e, e)
-    e /= e.sum(axis=dim, keepdims=True)
+    e /= _total(xp, e, dim)
     return e
 
 
 def _log_softmax_forward(xp: Any, a: Any, dim: int) -> Any:
     if a.ndim == 0:
         return xp.zeros_like(a)
-    z = a - a.max(axis=dim, keepdims=True) if a.size else a.copy()
-    z -= xp.log(xp.exp(z).sum(axis=dim, keepdims=True))
+    z = a - _top(xp, a, dim) if a.size else a.copy()
+    z -= xp.log(_total(xp, xp.exp(z), dim))
     return z
 
 

@@ -318,11 +318,11 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         raise RuntimeError(
             f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype!r}"
         )
-    target = dtypes.result_type(input, other)
-    xp_like = condition._array
-    operands = [
-        x.to(target) if isinstance(x, Tensor) else wrap(_full(xp_like, x, target.numpy)) for x in (input, other)
-    ]
+    operands = [input, other]
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor) and input._array.dtype is other._array.dtype):
+        target = dtypes.result_type(input, other)
+        like = condition._array
+        operands = [x.to(target) if isinstance(x, Tensor) else wrap(_full(like, x, target.numpy)) for x in operands]
     try:
         result = apply(_where, (condition, *operands))
     except ValueError:

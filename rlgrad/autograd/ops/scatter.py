@@ -101,7 +101,7 @@ def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | No
 
 def check_bounds(index: Any, size: int, dim: int) -> None:
     """Refuse what is negative or beyond the end."""
-    if index.size and (int(index.min()) < 0 or int(index.max()) >= size):
+    if index.size and int(index.view(np.uint64).max()) >= size:  # as unsigned, negative ones are large
         worst = int(index.max()) if int(index.max()) >= size else int(index.min())
         raise RuntimeError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
 
