@@ -8,20 +8,40 @@ from typing import Any
 
 from rlgrad.backend.errors import nearest
 from rlgrad.optim.adam import Adam, AdamW
+from rlgrad.optim.adam_variants import Adamax, Lion, NAdam, RAdam
+from rlgrad.optim.adaptive import ASGD, Adadelta, Rprop
 from rlgrad.optim.optimizer import Optimizer
 from rlgrad.optim.rmsprop import Adagrad, RMSprop
 from rlgrad.optim.sgd import SGD
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "make"]
+__all__ = [
+    "ASGD",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "Lion",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "make",
+]
 
-BY_NAME: dict[str, type[Optimizer]] = {kind.__name__.lower(): kind for kind in (SGD, Adam, AdamW, RMSprop, Adagrad)}
+BY_NAME: dict[str, type[Optimizer]] = {
+    kind.__name__.lower(): kind
+    for kind in (SGD, Adam, AdamW, RMSprop, Adagrad, Adamax, NAdam, RAdam, Adadelta, Rprop, ASGD, Lion)
+}
 
 
 def make(name: str, params: Iterable[Any], **options: Any) -> Optimizer:
     """Build an optimizer from its name in a configuration.
 
     Args:
-        name: ``"adam"``, ``"adamw"``, ``"sgd"``, ``"rmsprop"`` or ``"adagrad"``.
+        name: the class's name in lower case, such as ``"adam"`` or ``"rmsprop"``.
         params: parameters or groups of them.
         options: keyword arguments of that optimizer.
 

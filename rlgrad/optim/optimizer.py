@@ -32,6 +32,7 @@ class Flat:
         bounds: where each begins in the flat buffers, and where the last ends.
         steps: how many updates each has had.
         state: flat state buffers by name.
+        scalars: state that is one number for each parameter, by name.
         grad, scratch: the joined gradient, which the update turns into the change to subtract, and work space.
     """
 
@@ -41,6 +42,7 @@ class Flat:
         self.xp, self.dtype, self.device = module_of(array), array.dtype, device_of(array)
         self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
         self.steps = [0] * len(params)
+        self.scalars: dict[str, list[float]] = {}
         self.place = on_device(self.device)
         with self.place:
             self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))
@@ -92,6 +94,8 @@ class Optimizer:
     """
 
     state_names: ClassVar[tuple[str, ...]] = ()
+    scalar_names: ClassVar[dict[str, float]] = {}
+    """State that is one number for each parameter, kept in single precision as PyTorch does, and where it starts."""
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -101,6 +105,7 @@ class Optimizer:
         self._pre_hooks: dict[int, Any] = OrderedDict()
         self._post_hooks: dict[int, Any] = OrderedDict()
         self._next_hook = 0
+        self.scalars: dict[str, float] = {}
         if isinstance(params, Tensor):
             raise TypeError(
                 f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}"
@@ -225,6 +230,28 @@ class Optimizer:
         return True
 
     def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
+        if not flat.scalars:
+            self._update_equals(group, flat, first, last, step)
+            return
+        rows = list(zip(*flat.scalars.values(), strict=True))
+        while first < last:
+            stop = first + 1
+            while stop < last and rows[stop] == rows[first]:
+                stop += 1
+            now, later = self.advance(group, step, dict(zip(flat.scalars, rows[first], strict=True)))
+            self.scalars = now
+            self._update_equals(group, flat, first, stop, step)
+            for name, numbers in flat.scalars.items():
+                numbers[first:stop] = [float(np.float32(later[name]))] * (stop - first)
+            first = stop
+
+    def advance(
+        self, group: dict[str, Any], step: int, scalars: dict[str, float]
+    ) -> tuple[dict[str, float], dict[str, float]]:
+        """The numbers of ``scalar_names`` for this update, found in ``self.scalars``, and those to keep for the next."""
+        return scalars, scalars
+
+    def _update_equals(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
         params, changes, xp = flat.params, flat.changes, flat.xp
         values = flat.values(first, last) if self.needs_values(group) else None
         if group.get("maximize"):
@@ -273,6 +300,8 @@ class Optimizer:
             for parameter in group["params"]:
                 kinds.setdefault((parameter._array.dtype, str(device_of(parameter._array))), []).append(parameter)
             flats = [Flat(params, self.group_state_names(group)) for params in kinds.values()]
+            for flat in flats:
+                flat.scalars = {name: [first] * len(flat.params) for name, first in self.scalar_names.items()}
             self._flats[index] = flats
             for flat in flats:
                 for position, parameter in enumerate(flat.params):
@@ -289,6 +318,9 @@ class Optimizer:
     @staticmethod
     def _restore(flat: Flat, position: int, known: dict[str, Any]) -> None:
         flat.steps[position] = int(float(known.get("step", 0)))
+        for name, numbers in flat.scalars.items():
+            if name in known:
+                numbers[position] = float(known[name])
         for name, target in flat.slices(position).items():
             if name in known and known[name] is not None:
                 value = known[name]
@@ -300,7 +332,8 @@ class Optimizer:
         for flat in self._flats[index] or ():
             for i, parameter in enumerate(flat.params):
                 state = {name: wrap(array) for name, array in flat.slices(i).items()}
-                self._loaded[id(parameter)] = {"step": flat.steps[i], **state}
+                numbers = {name: values[i] for name, values in flat.scalars.items()}
+                self._loaded[id(parameter)] = {"step": flat.steps[i], **numbers, **state}
         self._flats[index] = None
 
     @property
@@ -315,6 +348,8 @@ class Optimizer:
                 for i, parameter in enumerate(flat.params):
                     if flat.steps[i]:
                         shown = {name: wrap(array) for name, array in flat.slices(i).items()}
+                        for name, numbers in flat.scalars.items():
+                            shown[name] = wrap(np.asarray(numbers[i], np.float32))
                         result[parameter] = self.shown_state(group, flat.steps[i], shown)
         return result
 

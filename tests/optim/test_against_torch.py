@@ -24,6 +24,20 @@ OPTIONS = [
     ("RMSprop", {"lr": 0.05, "centered": True, "momentum": 0.5, "maximize": True}),
     ("Adagrad", {"lr": 0.1}),
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.3, "maximize": True}),
+    ("Adamax", {"lr": 0.05}),
+    ("Adamax", {"lr": 0.05, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {"lr": 0.05}),
+    ("NAdam", {"lr": 0.05, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1, "momentum_decay": 0.1}),
+    ("NAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("RAdam", {"lr": 0.05}),
+    ("RAdam", {"lr": 0.05, "betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.1}),
+    ("RAdam", {"lr": 0.05, "weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("Adadelta", {}),
+    ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "weight_decay": 0.1, "maximize": True}),
+    ("Rprop", {}),
+    ("Rprop", {"etas": (0.4, 1.5), "step_sizes": (1e-3, 0.03), "maximize": True}),
+    ("ASGD", {}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.05, "alpha": 0.5, "t0": 3, "weight_decay": 0.1, "maximize": True}),
 ]
 IDS = [f"{name}({', '.join(f'{k}={v}' for k, v in options.items())})" for name, options in OPTIONS]
 SHAPES = [(3, 2), (), (4,), (1, 2, 2)]
@@ -136,3 +150,21 @@ def test_state_with_other_groups_is_refused():
         optim.Adam(groups(parameters(rlgrad))).load_state_dict(state)
     with pytest.raises(ValueError, match="size"):
         optim.Adam(parameters(rlgrad)[:2]).load_state_dict(state)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight_decay": 0.1, "betas": (0.7, 0.8)}, {"maximize": True}])
+def test_lion_follows_its_paper(options):
+    mine = parameters(rlgrad)
+    wanted = [np.array(p.detach().numpy()) for p in mine]
+    means = [np.zeros_like(w) for w in wanted]
+    walk(optim.Lion(mine, lr=0.01, **options), mine, rlgrad, 30, missing=False)
+    beta1, beta2 = options.get("betas", (0.9, 0.99))
+    for step in range(30):
+        rng = np.random.default_rng(100 + step)
+        for i, value in enumerate(wanted):
+            gradient = rng.standard_normal(value.shape) * (-1 if options.get("maximize") else 1)
+            direction = np.sign(beta1 * means[i] + (1 - beta1) * gradient)
+            wanted[i] = value - 0.01 * (direction + options.get("weight_decay", 0) * value)
+            means[i] = beta2 * means[i] + (1 - beta2) * gradient
+    for a, b in zip(mine, wanted, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-8, atol=1e-10)
