@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +14,7 @@ from rlgrad.optim.adaptive import ASGD, Adadelta, Rprop
 from rlgrad.optim.optimizer import Optimizer
 from rlgrad.optim.rmsprop import Adagrad, RMSprop
 from rlgrad.optim.sgd import SGD
+from rlgrad.optim.targets import polyak_update
 
 __all__ = [
     "ASGD",
@@ -29,6 +31,7 @@ __all__ = [
     "RMSprop",
     "Rprop",
     "make",
+    "polyak_update",
 ]
 
 BY_NAME: dict[str, type[Optimizer]] = {
@@ -65,3 +68,9 @@ def make(name: str, params: Iterable[Any], **options: Any) -> Optimizer:
                 f"optimizer {name!r} has no option {option!r}; it has {', '.join(known)}.{nearest(option, known)}"
             )
     return kind(params, **options)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "lr_scheduler":  # loaded when first asked for
+        return importlib.import_module("rlgrad.optim.lr_scheduler")
+    raise AttributeError(f"module 'rlgrad.optim' has no attribute {name!r}")
