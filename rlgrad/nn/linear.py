@@ -61,7 +61,11 @@ class Linear(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         parameters = self._parameters
-        return linear(input, parameters["weight"], parameters["bias"])  # type: ignore[arg-type]
+        try:
+            weight, bias = parameters["weight"], parameters["bias"]
+        except KeyError:  # one of them is parametrized
+            weight, bias = self.weight, self.bias
+        return linear(input, weight, bias)  # type: ignore[arg-type]
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
