@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -102,7 +103,7 @@ class FunctionCtx(Node):
                 value = module_of(like).zeros(shape, dtype)
                 value = wrap(value) if recorded else value
             arguments.append(value if recorded or value is None else wrap(value))
-        with _Keep() if recorded else no_grad():
+        with contextlib.nullcontext() if recorded else no_grad():
             results = self.function.backward(self, *arguments)
         results = results if isinstance(results, tuple) else (results,)
         if len(results) > len(self.edges) and all(r is None for r in results[len(self.edges) :]):
@@ -118,12 +119,6 @@ class FunctionCtx(Node):
                     f"function {self.name()} returned a {type(result).__name__} as gradient {position}; expected a Tensor or None"
                 )
         return results if recorded else [None if r is None else r._array for r in results]
-
-
-class _Keep:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: object) -> None: ...
 
 
 class Function:

@@ -10,7 +10,6 @@ import itertools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from rlgrad.autograd.tensor import Tensor
 
 next_sequence = itertools.count(1).__next__
-_by_sequence = attrgetter("seq")
 leaf_lock = threading.RLock()
 """Held while leaves take their gradients, the one thing that backward passes in several threads share."""
 _new = object.__new__

@@ -6,6 +6,7 @@ input's dtype and checking shapes happen here once, not in each derivative.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
 from collections.abc import Iterable, Sequence
@@ -263,7 +264,7 @@ def _run_hooks(node: Node, hooks: Hooks, grad: Any, recorded: bool) -> Any:
     """Tensor hooks, then retained gradients, then node hooks; each may replace the gradient."""
     if isinstance(grad, dict):  # a node with several outputs: its tensors' hooks sit on the OutputOf nodes
         return grad
-    with no_grad() if not recorded else _nothing:
+    with contextlib.nullcontext() if recorded else no_grad():
         for hook in tuple(hooks.tensor.values()):
             argument = _tensor(grad, recorded)
             result = hook(argument)
@@ -297,7 +298,7 @@ def _run_post_hooks(node: Node, hooks: Hooks, results: Any, grad: Any, recorded:
         if isinstance(grad, dict)
         else (_tensor(grad, recorded),)
     )
-    with no_grad() if not recorded else _nothing:
+    with contextlib.nullcontext() if recorded else no_grad():
         for hook in tuple(hooks.post.values()):
             result = hook(inputs, outputs)
             if result is not None:
@@ -307,15 +308,6 @@ def _run_post_hooks(node: Node, hooks: Hooks, results: Any, grad: Any, recorded:
                     for new, old in itertools.zip_longest(given, inputs)
                 )
     return [(index, _raw(result, recorded)) for index, result in enumerate(inputs)]
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: object) -> None: ...
-
-
-_nothing = _Nothing()
 
 
 def _annotated(node: Node, error: Exception) -> Exception:

@@ -13,7 +13,7 @@ from rlgrad.autograd.ops.convolution import (
     conv_transpose2d,
     conv_transpose3d,
 )
-from rlgrad.autograd.ops.define import assign, check_inplace
+from rlgrad.autograd.ops.define import maybe_inplace
 from rlgrad.autograd.ops.fused import (
     binary_cross_entropy_with_logits,
     broadcast_target,
@@ -25,6 +25,7 @@ from rlgrad.autograd.ops.fused import (
     logsigmoid,
     mse_loss,
     nll_loss,
+    reduced,
     softmax,
     softplus,
 )
@@ -153,13 +154,6 @@ __all__ = [
 ]
 
 
-def _maybe_inplace(input: Tensor, result: Tensor, inplace: bool) -> Tensor:
-    if not inplace:
-        return result
-    check_inplace(input)
-    return assign(input, result)
-
-
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``."""
     return input.relu_() if inplace else input.relu()
@@ -172,7 +166,7 @@ def relu_(input: Tensor) -> Tensor:
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * sigmoid(input)``."""
-    return _maybe_inplace(input, _silu(input), inplace)
+    return maybe_inplace(input, _silu(input), inplace)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
@@ -180,17 +174,12 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
 
 
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    check_reduction(reduction)
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
-
-
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """Absolute difference."""
     input, target = broadcast_target(input, target)
-    return _reduced((input - target).abs(), reduction)
+    return reduced((input - target).abs(), reduction)
 
 
 def smooth_l1_loss(
@@ -208,7 +197,7 @@ def smooth_l1_loss(
         return l1_loss(input, target, reduction=reduction)
     input, target = broadcast_target(input, target)
     size = (input - target).abs()
-    return _reduced(where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    return reduced(where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
 
 
 def huber_loss(
@@ -220,7 +209,7 @@ def huber_loss(
     input, target = broadcast_target(input, target)
     size = (input - target).abs()
     losses = where(size < delta, size * size * 0.5, (size - 0.5 * delta) * delta)
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(losses if weight is None else losses * weight, reduction)
 
 
 def cross_entropy(
@@ -295,4 +284,4 @@ def binary_cross_entropy(
     if bool(((array < 0) | (array > 1)).any()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
-    return _reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(losses if weight is None else losses * weight, reduction)

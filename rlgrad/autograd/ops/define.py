@@ -15,7 +15,6 @@ from rlgrad.autograd.tensor import Tensor, dim_error, wrap
 from rlgrad.backend import dtypes
 
 F = TypeVar("F", bound=Callable[..., Any])
-Number = bool | int | float
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -155,6 +154,14 @@ def _rebase(target: Tensor, edge: Node | None) -> None:
     node.saved += tuple([(base, target)[i]._array.shape for i in node.plan.shapes])
     node.cells = node.versions = ()
     base._edge = node
+
+
+def maybe_inplace(target: Tensor, result: Tensor, wanted: bool) -> Tensor:
+    """Serve an ``inplace=`` argument: write the result into ``target`` if wanted."""
+    if not wanted:
+        return result
+    check_inplace(target)
+    return assign(target, result)
 
 
 def write_out(out: Tensor, result: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, check_inplace, method, one_dim, public, unary
+from rlgrad.autograd.ops.define import maybe_inplace, method, one_dim, public, unary
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -231,26 +231,19 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``negative_slope * input`` elsewhere."""
-    return _maybe_inplace(input, apply(_leaky_relu, (input,), (negative_slope,)), inplace)
+    return maybe_inplace(input, apply(_leaky_relu, (input,), (negative_slope,)), inplace)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
-    return _maybe_inplace(input, apply(_elu, (input,), (alpha,)), inplace)
-
-
-def _maybe_inplace(input: Tensor, result: Tensor, wanted: bool) -> Tensor:
-    if not wanted:
-        return result
-    check_inplace(input)
-    return assign(input, result)
+    return maybe_inplace(input, apply(_elu, (input,), (alpha,)), inplace)
 
 
 # Losses: reduced to a scalar inside the op, since that is how they are used
 
 
 def _reduce(xp: Any, losses: Any, reduction: str) -> Any:
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+    return reduced(losses, reduction)
 
 
 def _weight(g: Any, shape: tuple[int, ...], reduction: str, factor: float = 1.0) -> Any:
@@ -263,6 +256,12 @@ def check_reduction(reduction: str) -> str:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
     return reduction
+
+
+def reduced(losses: Tensor, reduction: str) -> Tensor:
+    """The mean of losses, their sum, or each of them, as ``reduction`` says."""
+    check_reduction(reduction)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 def _mse_forward(xp: Any, a: Any, b: Any, reduction: str) -> Any:
@@ -423,7 +422,7 @@ def binary_cross_entropy_with_logits(
         losses = apply(_bce_with_logits, (input, target), ("none",))
     if weight is not None:
         losses = losses * weight
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+    return reduced(losses, reduction)
 
 
-__all__ = public(globals(), internal=["broadcast_target", "check_reduction", "sum_rows"])
+__all__ = public(globals(), internal=["broadcast_target", "check_reduction", "reduced", "sum_rows"])

@@ -6,15 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from rlgrad.autograd.ops.fused import check_reduction
+from rlgrad.autograd.ops.fused import logsigmoid, reduced
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
-
-
-def _reduced(losses: Tensor, reduction: str) -> Tensor:
-    check_reduction(reduction)
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 def kl_div(
@@ -39,7 +34,7 @@ def kl_div(
         losses = where(positive, target * (where(positive, target, 1.0).log() - input), 0.0)
     if reduction == "batchmean":
         return losses.sum() / input.shape[0]
-    return _reduced(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def hinge_embedding_loss(
@@ -52,7 +47,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     far = where(target != 1, (margin - input).clamp_min(0), 0.0)
-    return _reduced(far + where(target != -1, input, 0.0), reduction)
+    return reduced(far + where(target != -1, input, 0.0), reduction)
 
 
 def margin_ranking_loss(
@@ -65,7 +60,7 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: the first should rank higher where the target is 1."""
-    return _reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -102,7 +97,7 @@ def cosine_embedding_loss(
     dot, a, b = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
     cosine = dot / (a * b).sqrt()
     near = where(target == 1, 1 - cosine, 0.0)
-    return _reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction)
+    return reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction)
 
 
 def triplet_margin_loss(
@@ -121,7 +116,7 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
-    return _reduced((pairwise_distance(anchor, positive, p, eps) - far + margin).clamp_min(0), reduction)
+    return reduced((pairwise_distance(anchor, positive, p, eps) - far + margin).clamp_min(0), reduction)
 
 
 def gaussian_nll_loss(
@@ -141,7 +136,7 @@ def gaussian_nll_loss(
             raise ValueError("var is of incorrect size")
     bounded = where(var < eps, var.detach() * 0 + eps, var.detach()) + (var - var.detach())
     losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
-    return _reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+    return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 
 
 def poisson_nll_loss(
@@ -161,14 +156,14 @@ def poisson_nll_loss(
         safe = where(large, target, 2.0)
         stirling = safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log()
         losses = losses + where(large, stirling, 0.0)
-    return _reduced(losses, reduction)
+    return reduced(losses, reduction)
 
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets of -1 and 1."""
-    return _reduced((-target * input).exp().log1p(), reduction)
+    return reduced((-target * input).exp().log1p(), reduction)
 
 
 def multi_margin_loss(
@@ -192,7 +187,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if input.ndim == 1:
         losses = multi_margin_loss(input.unsqueeze(0), target.reshape(1), p, margin, weight, reduction="none")
-        return losses.reshape(()) if reduction == "none" else _reduced(losses, reduction)
+        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction)
     column = target.unsqueeze(1)
     classes = input.shape[1]
     over = (input - input.gather(1, column) + margin).clamp_min(0)
@@ -200,7 +195,7 @@ def multi_margin_loss(
     if weight is not None:
         over = over * weight[target].unsqueeze(1)
     own = wrap(column._array == module_of(column._array).arange(classes))
-    return _reduced(where(own, 0.0, over).sum(1) / classes, reduction)
+    return reduced(where(own, 0.0, over).sum(1) / classes, reduction)
 
 
 def multilabel_margin_loss(
@@ -218,7 +213,7 @@ def multilabel_margin_loss(
         )
     if input.ndim == 1:
         losses = multilabel_margin_loss(input.unsqueeze(0), target.unsqueeze(0), reduction="none")
-        return losses.reshape(()) if reduction == "none" else _reduced(losses, reduction)
+        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction)
     xp = module_of(input._array)
     labels = target._array
     counted = xp.cumsum(labels < 0, 1) == 0
@@ -227,7 +222,7 @@ def multilabel_margin_loss(
     chosen = ((named[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(1)
     pairs = wrap(counted[:, :, None] & ~chosen[:, None, :])
     over = (1 - input.gather(1, wrap(named)).unsqueeze(2) + input.unsqueeze(1)).clamp_min(0)
-    return _reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
+    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
 
 
 def multilabel_soft_margin_loss(
@@ -239,11 +234,9 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Mean over the classes of the binary cross-entropies of ``sigmoid(input)``."""
-    from rlgrad.autograd.ops.fused import logsigmoid
-
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     losses = losses if weight is None else losses * weight
-    return _reduced(losses.mean(-1), reduction)
+    return reduced(losses.mean(-1), reduction)
 
 
 __all__: Sequence[str] = [

@@ -331,8 +331,6 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def _full(like: Any, value: Any, dtype: Any) -> Any:
-    from rlgrad.backend.devices import module_of
-
     return module_of(like).asarray(value, dtype)
 
 
