@@ -138,18 +138,30 @@ def test_long_chains_of_every_kind_of_node_are_freed_without_recursion() -> None
         (50_000, lambda t: t.tanh()),
     ]
     for length, step in steps:
-        y = rlgrad.ones(2, requires_grad=True) * 1
+        x = rlgrad.ones(2, requires_grad=True)
+        y = x * 1
         for _ in range(length):
             y = step(y)
         y.sum().backward()
+        assert x.grad is not None
+        assert x.grad.isfinite().all()
+        assert x.grad[0] > 0
+        top = weakref.ref(y.grad_fn)
         del y
+        assert top() is None
 
 
 def test_a_long_chain_through_a_base_that_is_written_through_views_is_freed() -> None:
-    base = rlgrad.ones(2, requires_grad=True) * 1
+    x = rlgrad.ones(2, requires_grad=True)
+    base = x * 1
     for _ in range(20_000):
         base[0].mul_(1.0)
     base.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [1.0, 1.0]
+    top = weakref.ref(base.grad_fn)
+    del base
+    assert top() is None
 
 
 def peak(run: Callable[[], object]) -> int:

@@ -37,7 +37,7 @@ def flat(value):
     return [value]
 
 
-def compare(ours, theirs, outputs, expected, inputs=()):
+def assert_close(ours, theirs, outputs, expected, inputs=()):
     total = total_torch = 0
     outputs, expected = flat(outputs), flat(expected)
     for a, b in zip(outputs, expected, strict=True):
@@ -77,14 +77,14 @@ def test_outputs_states_and_gradients_are_torchs(name, options, given):
             return module(tensors[0])
         return module(tensors[0], tuple(tensors[1:]) if name == "LSTM" else tensors[1])
 
-    compare(ours, theirs, run(ours, a), run(theirs, b), list(zip(a, b, strict=True)))
+    assert_close(ours, theirs, run(ours, a), run(theirs, b), list(zip(a, b, strict=True)))
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
 def test_one_sequence_needs_no_batch_dimension(name):
     ours, theirs = pair(name, 3, 4)
     a, b = leaves((5, 3))
-    compare(ours, theirs, ours(*a), theirs(*b), list(zip(a, b, strict=True)))
+    assert_close(ours, theirs, ours(*a), theirs(*b), list(zip(a, b, strict=True)))
 
 
 @pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
@@ -101,7 +101,7 @@ def test_packed_sequences_stop_at_their_lengths(name, options):
     padded = sequences.pad_packed_sequence(out)
     padded_torch = torch.nn.utils.rnn.pad_packed_sequence(expected)
     assert padded[1].tolist() == padded_torch[1].tolist()
-    compare(ours, theirs, [padded[0], state], [padded_torch[0], state_torch], list(zip(a, b, strict=True)))
+    assert_close(ours, theirs, [padded[0], state], [padded_torch[0], state_torch], list(zip(a, b, strict=True)))
 
 
 @pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
@@ -114,7 +114,7 @@ def test_cells_are_torchs(name, bias):
         return module(tensors[0], tuple(tensors[1:]) if name == "LSTMCell" else tensors[1])
 
     used = 3 if name == "LSTMCell" else 2
-    compare(ours, theirs, run(ours, a), run(theirs, b), list(zip(a[:used], b[:used], strict=True)))
+    assert_close(ours, theirs, run(ours, a), run(theirs, b), list(zip(a[:used], b[:used], strict=True)))
     assert ours(rlgrad.zeros(3, dtype=rlgrad.float64)) is not None
 
 
