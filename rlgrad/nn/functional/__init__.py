@@ -1,0 +1,30 @@
+"""Layers, activations and losses as functions."""
+
+from __future__ import annotations
+
+from types import FunctionType as _FunctionType
+
+from rlgrad.autograd.ops.convolution import *
+from rlgrad.autograd.ops.fused import (
+    binary_cross_entropy_with_logits,
+    elu,
+    leaky_relu,
+    linear,
+    log_softmax,
+    logsigmoid,
+    mse_loss,
+    nll_loss,
+    softmax,
+    softplus,
+)
+from rlgrad.autograd.ops.indexing import one_hot
+from rlgrad.autograd.ops.losses import *
+from rlgrad.autograd.ops.normalization import *
+from rlgrad.autograd.ops.pointwise import sigmoid, tanh
+from rlgrad.autograd.ops.pooling import *
+from rlgrad.autograd.ops.spatial import *
+from rlgrad.nn.functional.activations import *
+from rlgrad.nn.functional.losses import *
+from rlgrad.nn.functional.vectors import *
+
+__all__ = [_name for _name, _value in globals().items() if isinstance(_value, _FunctionType)]
