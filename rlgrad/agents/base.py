@@ -1,59 +1,75 @@
-"""What every agent shares: environments, prediction, evaluation, saving and loading."""
+"""What every agent shares: environments, the learning loop, prediction, evaluation, saving and loading."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import typing
+import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+import rlgrad
+from rlgrad import Tensor, nn
+from rlgrad.agents.config import AgentConfig
+from rlgrad.agents.loop import train
+from rlgrad.agents.persistence import load_agent, save_agent
+from rlgrad.agents.runner import Runner, Step
 from rlgrad.agents.spaces import ActionCodec, ObservationCodec
-from rlgrad.backend.errors import nearest
 from rlgrad.envs import EnvFactory, make
-from rlgrad.training import (
-    CheckpointError,
-    Interrupt,
-    MetricLogger,
-    load_checkpoint,
-    save_checkpoint,
-    spawn_generators,
-)
+from rlgrad.training import Callback, Interrupt, MetricLogger, check_finite, spawn_generators
 from rlgrad.training.evaluation import Evaluation, evaluate_policy
 
 __all__ = ["Agent"]
+
+_COUNTERS = ("num_timesteps", "num_updates", "solved", "next_check")
 
 
 class Agent(ABC):
     """A policy with the environments it learns in.
 
-    A subclass names its settings class in `config_class` and implements `learn`, `act`, `state_dict` and
-    `load_state_dict`.
+    A subclass names its settings class in `config_class` and implements `iterate`, `act` and `components`; it
+    builds its networks in its constructor, after this one. What it must keep to be resumed exactly is in
+    `components`, `generators` and `runner`.
 
     Args:
-        env: registered Gymnasium id, or a function that builds one environment.
+        env: registered Gymnasium id, a function that builds one environment, or a Gymnasium vector environment
+            in SAME_STEP autoreset mode.
         config: the algorithm's settings; None for the defaults.
         seed: start of every random stream of the run, non-negative.
-        num_envs: copies of the environment that are stepped together.
+        num_envs: copies of the environment that are stepped together; None for the settings' own.
         env_options: keyword arguments of the environment itself.
         device: "cpu" or "cuda", where the networks live.
 
     Attributes:
-        envs: the vector environment, in SAME_STEP autoreset mode.
+        envs: the vector environment.
+        observations, actions: codecs between its spaces and the networks' arrays.
+        generators: one random generator for each purpose, all of them saved: "parameters", "environment",
+            "exploration", "minibatch" and "check".
+        runner: the running episodes.
         num_timesteps: environment steps taken so far, over all copies.
+        num_updates: for the subclass to count.
+        total_timesteps: the mark of the newest `learn`.
+        seconds: time spent choosing actions, for the subclass to add to.
     """
 
-    config_class: type[Any]
+    config_class: type[Any] = AgentConfig
+    config: Any
+    recurrent = False
+    """Whether acting needs a state that goes along from step to step."""
+    log_every: ClassVar[int] = 0
+    """Environment steps between two entries in the log, whose figures are averaged; 0 logs every iteration."""
+    check_every: ClassVar[int] = 100
+    """Finished episodes between two checks whether the environment is solved."""
 
     def __init__(
         self,
-        env: str | EnvFactory,
+        env: str | EnvFactory | VectorEnv[Any, Any, Any],
         config: Any = None,
         seed: int = 0,
-        num_envs: int = 8,
+        num_envs: int | None = None,
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
     ) -> None:
@@ -66,34 +82,58 @@ class Agent(ABC):
         self.seed = seed
         self.device = device
         self.env_options = dict(env_options or {})
-        self.envs = make(env, num_envs, **self.env_options)
+        self.envs = self._vector_env(num_envs)
         self.observations = ObservationCodec(self.envs.single_observation_space)
         self.actions = ActionCodec(self.envs.single_action_space)
+        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
+        self.runner = Runner(self.envs, self.observations, self.actions, self.env_name)
         self.num_timesteps = 0
+        self.num_updates = 0
+        self.total_timesteps = 0
+        self.next_check = 0
+        self.solved = False
+        self.seconds = 0.0
         self._evaluation_envs: Any = None
 
     @abstractmethod
-    def learn(
-        self,
-        total_timesteps: int,
-        logger: MetricLogger | None = None,
-        progress: bool = False,
-        checkpoint_path: str | os.PathLike[str] | None = None,
-        interrupt: Interrupt | None = None,
-    ) -> Self:
-        """Trains until `num_timesteps` reaches `total_timesteps`, counted from the agent's creation."""
+    def iterate(self) -> dict[str, float]:
+        """Collects some experience and learns from it.
+
+        Advances `num_timesteps` (as `step` does by itself) and `num_updates`.
+
+        Returns:
+            Figures to log, under "group/name", such as "loss/policy".
+        """
 
     @abstractmethod
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
-        """Actions for encoded observations (n, obs_dim), drawn by `generator`, or the likeliest."""
+        """Actions for encoded observations (n, ...), drawn by `generator`, or the likeliest without one."""
 
     @abstractmethod
-    def state_dict(self) -> dict[str, Any]:
-        """Everything the agent would need to go on as if it had not been stopped."""
+    def components(self) -> dict[str, Any]:
+        """Name to object with `state_dict` and `load_state_dict`: networks, optimizers, normalisers, buffers."""
 
-    @abstractmethod
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
+    def act_in_context(
+        self, encoded: np.ndarray, generator: np.random.Generator | None, state: Any, mask: np.ndarray | None
+    ) -> tuple[np.ndarray, Any]:
+        """`act` with a recurrent state and allowed actions, for agents that know them.
+
+        Args:
+            encoded: (n, ...) encoded observations.
+            generator: draws the actions; None takes the likeliest.
+            state: what the previous call returned; None at the start of episodes.
+            mask: (n, choices) bool, which actions are allowed; None for all.
+
+        Returns:
+            The actions and the state for the next call, None if the agent is not recurrent.
+        """
+        if mask is not None:
+            raise ValueError(f"{type(self).__name__} takes no action masks.")
+        return self.act(encoded, generator), None
+
+    def forget(self, state: Any, starts: np.ndarray) -> Any:
+        """The recurrent state with the entries of copies that begin an episode set back to the start."""
+        return state
 
     @property
     def num_envs(self) -> int:
@@ -103,29 +143,125 @@ class Agent(ABC):
     @property
     def env_name(self) -> str:
         """The environment's id, or the name of the function that builds it."""
-        return self.env if isinstance(self.env, str) else getattr(self.env, "__name__", repr(self.env))
+        if isinstance(self.env, str):
+            return self.env
+        spec = getattr(self.env, "spec", None)
+        return spec.id if spec is not None else getattr(self.env, "__name__", type(self.env).__name__)
 
     @property
     def reward_threshold(self) -> float | None:
         """The mean return at which the environment's authors call it solved, if they said."""
-        spec = self.envs.spec if self.envs.spec is not None else getattr(self._first_env(), "spec", None)
+        first = self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else None
+        spec = self.envs.spec if self.envs.spec is not None else getattr(first, "spec", None)
         return None if spec is None else spec.reward_threshold
 
-    def _first_env(self) -> Any:
-        return self.envs.envs[0] if isinstance(self.envs, SyncVectorEnv) else None
+    @property
+    def progress(self) -> float:
+        """The part of the running `learn` that is done, from 0 to 1: what schedules depend on."""
+        return min(self.num_timesteps / self.total_timesteps, 1.0) if self.total_timesteps else 0.0
+
+    @property
+    def obs(self) -> np.ndarray:
+        """(num_envs, ...) encoded observations to act on; begins episodes where none are running."""
+        if self.runner.obs is None:
+            self.runner.start(int(self.generators["environment"].integers(2**31 - 1)))
+        assert self.runner.obs is not None
+        return self.runner.obs
+
+    def step(self, actions: np.ndarray) -> Step:
+        """Steps every copy with actions as the policy drew them, and counts it in `num_timesteps`."""
+        self.runner.name = self.env_name
+        result = self.runner.step(actions, self.num_timesteps)
+        self.num_timesteps += self.num_envs
+        return result
+
+    def tensor(self, array: np.ndarray) -> Tensor:
+        """An array as a tensor on the agent's device: float32, or int64 for whole numbers."""
+        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
+        return tensor if self.device == "cpu" else tensor.to(self.device)
+
+    def descend(
+        self, optimizer: Any, module: nn.Module, losses: Mapping[str, Tensor], max_grad_norm: float | None = None
+    ) -> float:
+        """One optimizer step on the sum of `losses`, with clipped and checked gradients.
+
+        Args:
+            optimizer: steps the parameters of `module`.
+            module: whose gradients are clipped.
+            losses: name to scalar loss.
+            max_grad_norm: the gradient is shortened to this norm where it is longer; None never.
+
+        Returns:
+            The gradient's norm before it was clipped.
+
+        Raises:
+            NonFiniteError: a loss or gradient is NaN or infinite; the parameters are as they were.
+        """
+        optimizer.zero_grad()
+        figures = {name: loss.item() for name, loss in losses.items()}
+        for loss in losses.values():
+            loss.backward()
+        limit = float("inf") if max_grad_norm is None else max_grad_norm
+        norm = float(nn.utils.clip_grad_norm_(module.parameters(), limit))
+        check_finite(self.num_timesteps, {**figures, "grad_norm": norm}, module.named_parameters())
+        optimizer.step()
+        return norm
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callbacks: Callback | Sequence[Callback] = (),
+        logger: MetricLogger | None = None,
+        progress: bool = False,
+        checkpoint_path: str | os.PathLike[str] | None = None,
+        interrupt: Interrupt | None = None,
+    ) -> Self:
+        """Trains until `num_timesteps` reaches `total_timesteps`, or something stops it before.
+
+        The last iteration may run past `total_timesteps`. What stops before: the environment is solved, a
+        callback returns True, or an interrupt. A solved agent does not train further.
+
+        Args:
+            total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the
+                same mark. Schedules end there.
+            callbacks: called in this order after every iteration.
+            logger: receives the figures of the iterations.
+            progress: show a live progress line.
+            checkpoint_path: file that is written after the first iteration, every half minute and at the end.
+            interrupt: training stops after the iteration in which `interrupt.requested` becomes true.
+
+        Raises:
+            NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written
+                before stays.
+        """
+        if total_timesteps < 1:
+            raise ValueError(f"total_timesteps must be at least 1, got {total_timesteps}.")
+        self.total_timesteps = total_timesteps
+        hooks = [callbacks] if isinstance(callbacks, Callback) else list(callbacks)
+        train(self, hooks, logger, progress, checkpoint_path, interrupt)
+        return self
 
     def predict(
-        self, obs: Any, deterministic: bool = True, generator: np.random.Generator | None = None
-    ) -> np.ndarray | np.generic:
+        self,
+        obs: Any,
+        state: Any = None,
+        deterministic: bool = True,
+        generator: np.random.Generator | None = None,
+        action_mask: np.ndarray | None = None,
+    ) -> Any:
         """The action, or actions, for one observation or a batch of them.
 
         Args:
             obs: (*obs_shape) for one observation or (n, *obs_shape) for a batch.
+            state: for a recurrent agent, what the previous `predict` of this episode returned beside the
+                action; None at its start.
             deterministic: take the most probable action; otherwise draw one from the policy.
             generator: owns the draw of `deterministic=False`; a fresh unseeded one by default.
+            action_mask: (choices,) or (n, choices) bool, which actions are allowed, for agents that know masks.
 
         Returns:
-            An element of the action space, or a batch of n of them.
+            An element of the action space, or a batch of n of them; from a recurrent agent, the pair of it and
+            the state for the next call.
 
         Raises:
             TypeError: `obs` is not an array of numbers.
@@ -134,82 +270,130 @@ class Agent(ABC):
         batch, single = self.observations.check(obs)
         if not deterministic and generator is None:
             generator = np.random.default_rng()
-        actions = self.actions.to_env(self.act(self.observations.encode(batch), None if deterministic else generator))
-        return actions[0] if single else actions
+        mask = None if action_mask is None else np.asarray(action_mask, dtype=bool)
+        if mask is not None and single:
+            mask = mask[None]
+        encoded = self.observations.encode(batch)
+        drawn, state = self.act_in_context(encoded, None if deterministic else generator, state, mask)
+        actions = self.actions.to_env(drawn)
+        action = actions[0] if single else actions
+        return (action, state) if self.recurrent else action
 
-    def evaluate(self, episodes: int = 100, deterministic: bool = True, seed: int | None = None) -> Evaluation:
-        """Undiscounted returns over whole episodes, in environments of their own.
+    def evaluate(
+        self,
+        episodes: int = 100,
+        deterministic: bool = True,
+        seed: int | None = None,
+        env: str | EnvFactory | VectorEnv[Any, Any, Any] | None = None,
+    ) -> Evaluation:
+        """Undiscounted raw returns over whole episodes, in environments of their own.
 
-        The episodes depend on `seed` alone, so equal policies get equal figures; training is not disturbed.
+        The episodes depend on `seed` alone, so equal policies get equal figures; training is not disturbed,
+        and normalisers are frozen.
 
         Args:
             episodes: number of episodes.
             deterministic: take the most probable actions; otherwise draw them from the policy.
             seed: start of the environments' random streams; derived from the agent's seed by default.
+            env: where to play; the agent's own environment by default. An agent made from a vector environment
+                needs another one here.
         """
         if episodes < 1:
             raise ValueError(f"episodes must be at least 1, got {episodes}.")
         source = spawn_generators(self.seed if seed is None else seed, "evaluation")["evaluation"]
         start = int(source.integers(2**31 - 1))
+        envs = self._envs_for_evaluation(env, episodes)
+        generator = None if deterministic else source
+        state: Any = None
+
+        def act(obs: Any, starts: np.ndarray, infos: dict[str, Any]) -> np.ndarray:
+            nonlocal state
+            if state is not None:
+                state = self.forget(state, starts)
+            encoded = self.observations.encode(obs)
+            drawn, state = self.act_in_context(encoded, generator, state, self._mask_of(envs, infos))
+            return self.actions.to_env(drawn)
+
+        try:
+            return evaluate_policy(act, envs, episodes, start)
+        finally:
+            if env is not None and envs is not env:
+                envs.close()
+
+    def _envs_for_evaluation(self, env: Any, episodes: int) -> Any:
+        if isinstance(env, VectorEnv):
+            return env
         # Array environments cost next to nothing per copy; Python objects do, so they play several episodes
         # each.
         wanted = min(episodes, 10 if isinstance(self.envs, SyncVectorEnv) else 100)
+        if env is not None:
+            return make(env, wanted, **self.env_options)
+        if isinstance(self.env, VectorEnv):
+            raise ValueError(
+                "The agent was made from a vector environment, which cannot be built again: pass `env=` to evaluate."
+            )
         if self._evaluation_envs is None or self._evaluation_envs.num_envs != wanted:
             if self._evaluation_envs is not None:
                 self._evaluation_envs.close()
             self._evaluation_envs = make(self.env, wanted, **self.env_options)
+        return self._evaluation_envs
 
-        def act(obs: np.ndarray) -> np.ndarray:
-            return self.actions.to_env(self.act(self.observations.encode(obs), None if deterministic else source))
+    def _mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
+        """(num_envs, choices) bool, which actions the environments allow; None where they do not say."""
+        return None
 
-        return evaluate_policy(act, self._evaluation_envs, episodes, start)
+    def state_dict(self) -> dict[str, Any]:
+        """Everything the agent would need to go on as if it had not been stopped."""
+        return {
+            **{name: getattr(self, name) for name in _COUNTERS},
+            "generators": {name: source.bit_generator.state for name, source in self.generators.items()},
+            "components": {name: component.state_dict() for name, component in self.components().items()},
+            "runner": self.runner.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restores what `state_dict` returned.
+
+        Where the environment does not give its state, episodes begin anew, with a warning.
+        """
+        for name in _COUNTERS:
+            setattr(self, name, state[name])
+        for name, source in self.generators.items():
+            source.bit_generator.state = state["generators"][name]
+        for name, component in self.components().items():
+            component.load_state_dict(state["components"][name])
+        interrupted = bool(state["runner"]["tracker"]["lengths"].any())
+        if not self.runner.load_state_dict(state["runner"]) and interrupted:
+            warnings.warn(
+                f"{self.env_name} does not give its state, so the resumed run begins new episodes where the "
+                "stopped one was in the middle of some.",
+                stacklevel=3,
+            )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes networks, optimizers, generators, counters and settings to one file, atomically."""
-        description = {
-            "agent": type(self).__name__,
-            "env": self.env if isinstance(self.env, str) else None,
-            "env_options": self.env_options,
-            "num_envs": self.num_envs,
-            "seed": self.seed,
-            "config": dataclasses.asdict(self.config),
-            **self._constructor_options(),
-        }
-        save_checkpoint(path, {"description": description, "state": self.state_dict()})
+        save_agent(self, path, self._constructor_options())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], env: str | EnvFactory | None = None, device: str = "cpu") -> Self:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        env: str | EnvFactory | VectorEnv[Any, Any, Any] | None = None,
+        device: str = "cpu",
+        **modules: nn.Module,
+    ) -> Self:
         """Rebuilds an agent from `save`; going on with `learn` continues the run.
 
         Args:
             path: a file written by `save`. Reading it never executes code.
-            env: needed only if the agent was made from a function instead of an id.
+            env: needed only if the agent was made from a function or a vector environment instead of an id.
             device: where the networks shall live.
+            modules: networks of the same build, if the agent was given its own, under the constructor's names.
 
         Raises:
             CheckpointError: the file is missing, damaged, of another format, or of another agent.
         """
-        checkpoint = load_checkpoint(path)
-        try:
-            description, state = dict(checkpoint["description"]), checkpoint["state"]
-            name, saved_env = description.pop("agent"), description.pop("env")
-            settings = description.pop("config")
-        except (KeyError, TypeError) as error:
-            raise CheckpointError(f"{path} is not a checkpoint of an agent: it has no entry {error}.") from error
-        if name != cls.__name__:
-            raise CheckpointError(f"{path} holds a {name} agent: load it with {name}.load.")
-        if env is None and saved_env is None:
-            raise ValueError(
-                f"The agent in {path} was made from a function, which a checkpoint cannot hold: pass `env=`."
-            )
-        agent = cls(
-            env if env is not None else saved_env,
-            make_config(cls.config_class, settings),
-            device=device,
-            **description,
-        )
-        agent.load_state_dict(state)
-        return agent
+        return load_agent(cls, path, env, device, modules)
 
     def _constructor_options(self) -> dict[str, Any]:
         """Further arguments of the subclass's constructor that a checkpoint keeps."""
@@ -221,11 +405,32 @@ class Agent(ABC):
         if self._evaluation_envs is not None:
             self._evaluation_envs.close()
 
+    def _vector_env(self, num_envs: int | None) -> Any:
+        if not isinstance(self.env, VectorEnv):
+            return make(self.env, self.config.num_envs if num_envs is None else num_envs, **self.env_options)
+        mode = self.env.metadata.get("autoreset_mode")
+        if mode != AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f"The vector environment resets in mode {getattr(mode, 'value', mode)!r}, expected "
+                "AutoresetMode.SAME_STEP: other modes add steps that belong to no episode. Build it with "
+                "rlgrad.envs.make, or with autoreset_mode=AutoresetMode.SAME_STEP."
+            )
+        if num_envs not in (None, self.env.num_envs):
+            raise ValueError(
+                f"The vector environment has {self.env.num_envs} copies, and num_envs={num_envs} was given."
+            )
+        return self.env
 
-def make_config(config_class: type[Any], settings: dict[str, Any]) -> Any:
-    """Builds a settings dataclass and names the nearest field where a name is wrong."""
-    fields = typing.get_type_hints(config_class)
-    for name in settings:
-        if name not in fields:
-            raise ValueError(f"{config_class.__name__} has no setting {name!r}.{nearest(name, fields)}")
-    return config_class(**settings)
+    def is_solved(self, mean_return: float | None) -> bool:
+        """Whether deterministic episodes confirm, at two standard errors, what training returns suggest."""
+        threshold = self.config.solved_return
+        if threshold is None:
+            threshold = self.reward_threshold
+        finished = self.runner.tracker.finished
+        if threshold is None or mean_return is None or mean_return < threshold or finished < self.next_check:
+            return False
+        self.next_check = finished + self.check_every
+        # Episodes of their own for each check: meeting the same ones again and again would select for luck in
+        # them.
+        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
+        return result.mean - 2 * result.standard_error >= threshold

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from rlgrad.agents.returns import reward_to_go
-from rlgrad.training import NonFiniteError
+from rlgrad.agents.runner import refuse_non_finite
 
 __all__ = ["Episodes", "play_episodes"]
 
@@ -102,28 +102,7 @@ def play_episodes(
         if recorded >= min_steps:
             active &= ~(terminated | truncated)
     observed, actions, rewards, terminated, truncated, kept = (np.stack(column) for column in zip(*rows, strict=True))
-    _check_finite(observed, rewards, kept, first_step, name)
+    refuse_non_finite(observed, rewards, kept, first_step, name)
     last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, observed.shape[-1]), dtype=np.float32)
     cuts = np.array(cut_at, dtype=np.int64).reshape(-1, 2)
     return Episodes(observed, actions, rewards, terminated, truncated, kept, cuts, last)
-
-
-def _check_finite(obs: np.ndarray, rewards: np.ndarray, kept: np.ndarray, first_step: int, name: str) -> None:
-    bad_rewards, bad_obs = ~np.isfinite(rewards), ~np.isfinite(obs).all(-1)
-    bad = (bad_rewards | bad_obs) & kept
-    if not bad.any():
-        return
-    step, copy = (int(index) for index in np.argwhere(bad)[0])
-    copies = rewards.shape[1]
-    if bad_rewards[step, copy]:
-        what = f"the reward is {rewards[step, copy]}"
-    else:
-        what = f"the observation is {obs[step, copy]}"
-    when = first_step + step * copies
-    raise NonFiniteError(
-        f"Training stopped at environment step {when}: {what} in copy {copy} of {copies} of {name}, "
-        f"{step} steps after its reset. The environment has to return finite numbers.",
-        when,
-        None,
-        None,
-    )

@@ -6,34 +6,29 @@ Source: Williams, Simple Statistical Gradient-Following Algorithms for Connectio
 
 from __future__ import annotations
 
-import os
-import time
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 import rlgrad
 from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
+from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.episodes import play_episodes
 from rlgrad.agents.networks import Policy, mlp
 from rlgrad.agents.returns import reward_to_go
 from rlgrad.envs import EnvFactory, RunningMeanStd
-from rlgrad.training import Interrupt, MetricLogger, Progress, check_finite, spawn_generators
 
 __all__ = ["Batch", "Reinforce", "ReinforceConfig"]
 
-_SECONDS_BETWEEN_CHECKPOINTS = 30.0
-
 
 @dataclass
-class ReinforceConfig:
-    """Settings of `Reinforce`.
+class ReinforceConfig(AgentConfig):
+    """Settings of `Reinforce`, beside those of every agent.
 
     Args:
         learning_rate: step size of the policy's optimizer.
-        gamma: discount per environment step.
         batch_steps: new episodes are started until a batch holds this many steps; every started one is
             finished.
         hidden_sizes: widths of the hidden layers of the policy and of the baseline.
@@ -50,13 +45,10 @@ class ReinforceConfig:
         baseline_epochs: passes over the batch in which the baseline is fitted.
         baseline_batch_size: rows per step of that fit.
         log_std: initial logarithm of the policy's standard deviation, for continuous actions.
-        solved_return: stop once the mean return is reliably above this; None for the environment's own reward
-            threshold, infinity for never.
-        solved_episodes: deterministic episodes that must confirm it, 2 or more.
+        solved_return: as in every agent, but by default the environment's own reward threshold stops training.
     """
 
     learning_rate: float = 1e-2
-    gamma: float = 0.99
     batch_steps: int = 2000
     hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
     activation: str = "tanh"
@@ -70,18 +62,14 @@ class ReinforceConfig:
     baseline_batch_size: int = 256
     log_std: float = 0.0
     solved_return: float | None = None
-    solved_episodes: int = 100
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "baseline_learning_rate", "max_grad_norm"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}.")
-        least = {"batch_steps": 1, "baseline_epochs": 1, "baseline_batch_size": 1, "solved_episodes": 2}
-        for name, minimum in least.items():
-            if not getattr(self, name) >= minimum:
-                raise ValueError(f"{name} must be at least {minimum}, got {getattr(self, name)}.")
-        if not 0.0 <= self.gamma <= 1.0:
-            raise ValueError(f"gamma must lie between 0 and 1, got {self.gamma}.")
+        super().__post_init__()
+        require(
+            self,
+            positive=["learning_rate", "baseline_learning_rate", "max_grad_norm"],
+            at_least={"batch_steps": 1, "baseline_epochs": 1, "baseline_batch_size": 1},
+        )
 
 
 @dataclass
@@ -131,20 +119,20 @@ class Reinforce(Agent):
 
     config_class = ReinforceConfig
     config: ReinforceConfig
+    check_every = 0
 
     def __init__(
         self,
         env: str | EnvFactory,
         config: ReinforceConfig | None = None,
         seed: int = 0,
-        num_envs: int = 8,
+        num_envs: int | None = None,
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
-        self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
         obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
@@ -159,13 +147,23 @@ class Reinforce(Agent):
             )
         self.observation_stats = RunningMeanStd((obs_dim,))
         self.return_stats = RunningMeanStd()
-        self.num_updates = 0
-        self.num_episodes = 0
-        self.solved = False
+
+    @property
+    def num_episodes(self) -> int:
+        """Episodes finished since the agent's creation."""
+        return self.runner.tracker.finished
+
+    def iterate(self) -> dict[str, float]:
+        batch = self.collect()
+        return {
+            "rollout/return": float(batch.episode_returns.mean()),
+            "rollout/length": float(batch.episode_lengths.mean()),
+            **self.update(batch),
+        }
 
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
         with rlgrad.no_grad():
-            output = self.policy.net(self._tensor(self._normalize(encoded))).cpu().numpy()
+            output = self.policy.net(self.tensor(self._normalize(encoded))).cpu().numpy()
             if self.actions.discrete:
                 # Gumbel-max: adding Gumbel noise to logits and taking the largest draws from their softmax.
                 return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(-1)
@@ -179,7 +177,7 @@ class Reinforce(Agent):
         if self.baseline is None:
             return np.zeros(len(encoded), dtype=np.float32)
         with rlgrad.no_grad():
-            output = self.baseline(self._tensor(self._normalize(encoded))).cpu().numpy()[:, 0]
+            output = self.baseline(self.tensor(self._normalize(encoded))).cpu().numpy()[:, 0]
         return output * np.float32(self.return_stats.std) + np.float32(self.return_stats.mean)
 
     def collect(self) -> Batch:
@@ -201,7 +199,7 @@ class Reinforce(Agent):
         )
         kept, sums, lengths = episodes.kept, episodes.sums(), episodes.lengths()
         self.num_timesteps += kept.size
-        self.num_episodes += len(sums)
+        self.runner.tracker.finished += len(sums)
         return Batch(episodes.obs[kept], episodes.actions[kept], returns[kept], sums, lengths, kept.size)
 
     def update(self, batch: Batch) -> dict[str, float]:
@@ -211,7 +209,7 @@ class Reinforce(Agent):
             Figures for the logger, under "group/name".
         """
         config, returns = self.config, batch.returns
-        obs, actions = self._tensor(self._normalize(batch.obs)), self._tensor(batch.actions)
+        obs, actions = self.tensor(self._normalize(batch.obs)), self.tensor(batch.actions)
         values = self.values(batch.obs)
         advantage = returns - values
         if config.normalize_returns:
@@ -219,7 +217,7 @@ class Reinforce(Agent):
         distribution = self.policy(obs)
         log_prob = distribution.log_prob(actions)
         entropy = distribution.entropy().mean()
-        policy_loss = -(log_prob * self._tensor(advantage)).mean()
+        policy_loss = -(log_prob * self.tensor(advantage)).mean()
         loss = policy_loss - config.entropy_coef * entropy
         self._step(self.optimizer, self.policy, {"policy": loss})
         metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
@@ -227,12 +225,12 @@ class Reinforce(Agent):
         if self.baseline is not None:
             # Returns in units of their running std let one step size fit every reward scale.
             self.return_stats.update(returns)
-            target = self._tensor((returns - self.return_stats.mean) / self.return_stats.std)
+            target = self.tensor((returns - self.return_stats.mean) / self.return_stats.std)
             losses = []
             for _ in range(config.baseline_epochs):
                 order = self.generators["minibatch"].permutation(len(returns))
                 for start in range(0, len(returns), config.baseline_batch_size):
-                    index = self._tensor(order[start : start + config.baseline_batch_size])
+                    index = self.tensor(order[start : start + config.baseline_batch_size])
                     error = self.baseline(obs[index]).squeeze(-1) - target[index]
                     baseline_loss = (error * error).mean()
                     self._step(self.baseline_optimizer, self.baseline, {"baseline": baseline_loss})
@@ -245,113 +243,16 @@ class Reinforce(Agent):
         self.num_updates += 1
         return metrics
 
-    def learn(
-        self,
-        total_timesteps: int,
-        logger: MetricLogger | None = None,
-        progress: bool = False,
-        checkpoint_path: str | os.PathLike[str] | None = None,
-        interrupt: Interrupt | None = None,
-    ) -> Self:
-        """Trains until `num_timesteps` reaches `total_timesteps`, the environment is solved, or an interrupt.
-
-        The last batch may run past `total_timesteps`, because it holds whole episodes. A solved agent
-        does not train further.
-
-        Args:
-            total_timesteps: environment steps since the agent's creation, so a loaded agent goes on to the
-                same mark.
-            logger: receives the figures of every update.
-            progress: show a live progress line.
-            checkpoint_path: file that is written after the first update, every half minute and at the end.
-            interrupt: training stops after the update in which `interrupt.requested` becomes true.
-
-        Raises:
-            NonFiniteError: a reward, observation, loss or gradient is NaN or infinite; a checkpoint written
-                before stays.
-        """
-        if total_timesteps < 1:
-            raise ValueError(f"total_timesteps must be at least 1, got {total_timesteps}.")
-        began, first, saved = time.perf_counter(), self.num_timesteps, float("-inf")
-        with Progress(total_timesteps, unit="steps", enabled=progress, completed=first) as line:
-            while self.num_timesteps < total_timesteps and not self.solved:
-                batch = self.collect()
-                metrics = self.update(batch)
-                mean_return = float(batch.episode_returns.mean())
-                rate = (self.num_timesteps - first) / (time.perf_counter() - began)
-                self.solved = self._is_solved(mean_return)
-                line.update(self.num_timesteps, **{"return": mean_return})
-                if logger is not None:
-                    metrics["rollout/return"] = mean_return
-                    metrics["rollout/length"] = float(batch.episode_lengths.mean())
-                    metrics["time/steps_per_second"] = rate
-                    logger.scalars(metrics, self.num_timesteps)
-                if interrupt is not None and interrupt.requested:
-                    break
-                if checkpoint_path is not None and time.perf_counter() - saved > _SECONDS_BETWEEN_CHECKPOINTS:
-                    self.save(checkpoint_path)
-                    saved = time.perf_counter()
-        if checkpoint_path is not None:
-            self.save(checkpoint_path)
-        return self
-
-    def state_dict(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            "policy": self.policy.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "generators": {name: source.bit_generator.state for name, source in self.generators.items()},
-            "observation_stats": self.observation_stats.state_dict(),
-            "return_stats": self.return_stats.state_dict(),
-            "num_timesteps": self.num_timesteps,
-            "num_updates": self.num_updates,
-            "num_episodes": self.num_episodes,
-            "solved": self.solved,
-        }
-        if self.baseline is not None:
-            state["baseline"] = self.baseline.state_dict()
-            state["baseline_optimizer"] = self.baseline_optimizer.state_dict()
-        return state
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        if self.baseline is not None:
-            self.baseline.load_state_dict(state["baseline"])
-            self.baseline_optimizer.load_state_dict(state["baseline_optimizer"])
-        for name, source in self.generators.items():
-            source.bit_generator.state = state["generators"][name]
-        self.observation_stats.load_state_dict(state["observation_stats"])
-        self.return_stats.load_state_dict(state["return_stats"])
-        for name in ("num_timesteps", "num_updates", "num_episodes", "solved"):
-            setattr(self, name, state[name])
+    def components(self) -> dict[str, Any]:
+        names = ["policy", "optimizer", "observation_stats", "return_stats"]
+        names += [] if self.baseline is None else ["baseline", "baseline_optimizer"]
+        return {name: getattr(self, name) for name in names}
 
     def _constructor_options(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer_options}
-
-    def _tensor(self, array: np.ndarray) -> Tensor:
-        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
-        return tensor if self.device == "cpu" else tensor.to(self.device)
 
     def _normalize(self, encoded: np.ndarray) -> np.ndarray:
         return self.observation_stats.normalize(encoded) if self.config.normalize_observations else encoded
 
     def _step(self, optimizer: Any, module: nn.Module, losses: dict[str, Tensor]) -> None:
-        optimizer.zero_grad()
-        figures = {name: loss.item() for name, loss in losses.items()}
-        for loss in losses.values():
-            loss.backward()
-        norm = nn.utils.clip_grad_norm_(module.parameters(), self.config.max_grad_norm)
-        check_finite(self.num_timesteps, {**figures, "grad_norm": float(norm)}, module.named_parameters())
-        optimizer.step()
-
-    def _is_solved(self, mean_return: float) -> bool:
-        """Whether deterministic episodes confirm, at two standard errors, what training returns suggest."""
-        threshold = self.config.solved_return
-        if threshold is None:
-            threshold = self.reward_threshold
-        if threshold is None or mean_return < threshold:
-            return False
-        # Episodes of their own for each check: meeting the same ones again and again would select for luck in
-        # them.
-        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
-        return result.mean - 2 * result.standard_error >= threshold
+        self.descend(optimizer, module, losses, self.config.max_grad_norm)

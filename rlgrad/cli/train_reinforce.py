@@ -75,7 +75,7 @@ def train(job: ReinforceJob, directory: Path) -> int:
     began = time.perf_counter()
     with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
         with Interrupt() as interrupt:
-            agent.learn(job.total_timesteps, logger, job.progress, checkpoint, interrupt)
+            agent.learn(job.total_timesteps, (), logger, job.progress, checkpoint, interrupt)
         if interrupt.requested:
             print(f"Interrupted after {agent.num_timesteps:,} steps. Checkpoint: {checkpoint}")
             print(f"Continue with resume={checkpoint.parent}")

@@ -45,7 +45,10 @@ class Evaluation:
 
 
 def evaluate_policy(
-    act: Callable[[np.ndarray], np.ndarray], envs: VectorEnv[Any, Any, Any], episodes: int, seed: int
+    act: Callable[[Any, np.ndarray, dict[str, Any]], np.ndarray],
+    envs: VectorEnv[Any, Any, Any],
+    episodes: int,
+    seed: int,
 ) -> Evaluation:
     """Plays whole episodes and reports their returns.
 
@@ -53,7 +56,8 @@ def evaluate_policy(
     would favour short ones.
 
     Args:
-        act: maps observations (num_envs, ...) to actions (num_envs, ...).
+        act: maps observations (num_envs, ...), a mask of the copies that begin an episode (num_envs,) and the
+            environment's infos to actions (num_envs, ...).
         envs: vector environment in SAME_STEP autoreset mode, as `rlgrad.envs.make` builds it.
         episodes: number of episodes, at least 1.
         seed: start of the environments' random streams.
@@ -67,9 +71,10 @@ def evaluate_policy(
     running_length = np.zeros(number, dtype=np.int64)
     returns: list[float] = []
     lengths: list[int] = []
-    obs, _ = envs.reset(seed=seed)
+    obs, infos = envs.reset(seed=seed)
+    done = np.ones(number, dtype=bool)
     while remaining.any():
-        obs, rewards, terminated, truncated, _ = envs.step(act(obs))
+        obs, rewards, terminated, truncated, infos = envs.step(act(obs, done, infos))
         running_return += rewards
         running_length += 1
         done = terminated | truncated
