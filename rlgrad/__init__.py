@@ -20,6 +20,19 @@ from rlgrad.autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from rlgrad.autograd.ops.activations import (
+    celu,
+    celu_,
+    hardshrink,
+    prelu,
+    relu_,
+    rrelu,
+    rrelu_,
+    selu,
+    selu_,
+    threshold,
+    threshold_,
+)
 from rlgrad.autograd.ops.arithmetic import *
 from rlgrad.autograd.ops.comparison import *
 from rlgrad.autograd.ops.convolution import *

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .samples_activations import ACTIVATIONS
 from .samples_algebra import ALGEBRA, DECOMPOSITIONS
 from .samples_layers import LAYERS
 
@@ -362,7 +363,7 @@ SAMPLES: dict[str, Callable[[Maker], list[Sample]]] = {
     ],
     "binary_cross_entropy_with_logits": _bce_with_logits,
 }
-SAMPLES.update({**LAYERS, **ALGEBRA})
+SAMPLES.update({**LAYERS, **ALGEBRA, **ACTIVATIONS})
 """Functions with a derivative, by name."""
 
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"]
@@ -557,3 +558,6 @@ for _parts in (samples_shape, samples_indexing):
     VALUES_ONLY.update(_parts.VALUES_ONLY)
     EXPRESSIONS.update(_parts.EXPRESSIONS)
 ELSEWHERE.add("index_put_")
+ELSEWHERE.update(
+    ["gumbel_softmax", *(n + "_" for n in ("celu", "elu", "hardtanh", "leaky_relu", "rrelu", "selu", "threshold"))]
+)

@@ -120,6 +120,8 @@ def pair(torch: Any, name: str) -> tuple[Callable[..., Any], Callable[..., Any]]
 
 
 DIFFERENTIABLE = [*SAMPLES, *EXPRESSIONS]
+SINGLE_PRECISION_CONSTANTS = {"celu", "hardsigmoid"}
+"""Functions whose derivative torch multiplies by a constant of seven digits even in float64."""
 
 
 def test_no_public_function_lacks_samples():
@@ -189,7 +191,8 @@ def test_gradient_is_torchs(torch, name, layout):
             same(a, b)
         for a, b in zip(found, expected, strict=True):
             assert a.shape == b.shape
-            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-9)
+            rtol = 1e-7 if name in SINGLE_PRECISION_CONSTANTS else 1e-8
+            np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)

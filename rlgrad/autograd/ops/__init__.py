@@ -1,6 +1,7 @@
 """The operations, by family. Importing this package fills the registry and gives tensors their methods."""
 
 from rlgrad.autograd.ops import (
+    activations,
     arithmetic,
     comparison,
     convolution,
@@ -49,6 +50,7 @@ FAMILIES = (
     einsum,
     decompositions,
     fused,
+    activations,
     convolution,
     pooling,
     normalization,
@@ -58,6 +60,7 @@ FAMILIES = (
 
 __all__ = [
     "FAMILIES",
+    "activations",
     "arithmetic",
     "comparison",
     "convolution",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import FunctionType as _FunctionType
 
+from rlgrad.autograd.ops.activations import *
 from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.fused import (
     binary_cross_entropy_with_logits,

@@ -6,17 +6,12 @@ from rlgrad.autograd.ops.define import maybe_inplace
 from rlgrad.autograd.ops.fused import silu as _silu
 from rlgrad.autograd.tensor import Tensor
 
-__all__ = ["relu", "relu_", "silu"]
+__all__ = ["relu", "silu"]
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``."""
     return input.relu_() if inplace else input.relu()
-
-
-def relu_(input: Tensor) -> Tensor:
-    """``max(input, 0)``, written into ``input``."""
-    return input.relu_()
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:

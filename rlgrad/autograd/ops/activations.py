@@ -1,0 +1,298 @@
+"""Activation functions beyond those of :mod:`rlgrad.autograd.ops.fused`: piecewise linear, gated, learned and random ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from rlgrad.autograd.ops.define import check_inplace, maybe_inplace, method, public, unary
+from rlgrad.autograd.ops.fused import _floating, _softplus_forward, elu, leaky_relu, softmax
+from rlgrad.autograd.ops.pointwise import relu
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of
+from rlgrad.backend.random import default_generator
+
+# Constant outside an interval, or zero inside one
+
+Op("strictly_within", lambda xp, a, low, high: (~((a <= low) | (a >= high))).astype(a.dtype), inputs=1)
+Op("outside", lambda xp, a, limit: (~(abs(a) <= limit)).astype(a.dtype), inputs=1)
+
+_hardtanh = Op(
+    "hardtanh",
+    lambda xp, a, low, high: xp.clip(a, low, high),
+    (lambda ns, g, a, low, high: g * ns.strictly_within(a, low, high),),
+)
+_threshold = Op(
+    "threshold",
+    lambda xp, a, threshold, value: xp.where(a <= threshold, a.dtype.type(value), a),
+    (lambda ns, g, a, threshold: ns.where(ns.at_most(a, threshold), 0, g),),
+)
+Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
+_hardshrink = Op(
+    "hardshrink",
+    lambda xp, a, lambd: xp.where(abs(a) <= lambd, a.dtype.type(0), a),
+    (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
+)
+_softshrink = Op(
+    "softshrink",
+    lambda xp, a, lambd: a - xp.clip(a, -lambd, lambd),
+    (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
+)
+_hardsigmoid = unary(
+    "hardsigmoid",
+    lambda xp, a: xp.clip(a + 3, 0, 6) / 6,
+    lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * (1 / 6),
+    methods=False,
+    in_place=False,
+)
+_hardswish = unary(
+    "hardswish",
+    lambda xp, a: a * xp.clip(a + 3, 0, 6) / 6,
+    lambda ns, g, a: g * ns.hardswish_slope(a),
+    methods=False,
+    in_place=False,
+)
+Op(
+    "hardswish_slope",
+    lambda xp, a: xp.where(a <= -3, a.dtype.type(0), xp.where(a < 3, a / 3 + a.dtype.type(0.5), a.dtype.type(1))),
+    (lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * (1 / 3),),
+)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` limited to ``[min_val, max_val]``; unlike that of ``clamp``, its derivative is zero at both ends.
+
+    Raises:
+        ValueError: ``min_val`` exceeds ``max_val``.
+    """
+    if min_val > max_val:
+        raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    return maybe_inplace(input, apply(_hardtanh, (input,), (min_val, max_val)), inplace)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``."""
+    return hardtanh(input, 0, 6, inplace)
+
+
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """``input`` where it exceeds ``threshold``, ``value`` elsewhere."""
+    return maybe_inplace(input, apply(_threshold, (input,), (threshold, value)), inplace)
+
+
+@method
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` outside ``[-lambd, lambd]``, zero inside."""
+    return apply(_hardshrink, (_floating(input, None, "hardshrink"),), (lambd,))
+
+
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """``input`` moved towards zero by ``lambd``, zero where it is nearer.
+
+    Raises:
+        RuntimeError: ``lambd`` is negative.
+    """
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return apply(_softshrink, (_floating(input, None, "softshrink"),), (lambd,))
+
+
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6`` (Howard et al., 2019)."""
+    return maybe_inplace(input, _hardsigmoid(_floating(input, None, "hardsigmoid")), inplace)
+
+
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6`` (Howard et al., 2019)."""
+    return maybe_inplace(input, _hardswish(_floating(input, None, "hardswish")), inplace)
+
+
+# Smooth
+
+
+def _exponential_tail(xp: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    return xp.where(a > 0, a * scale, alpha * scale * xp.expm1(xp.minimum(a, 0) * rate))
+
+
+def _exponential_tail_vjp(ns: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    tail = ns.at_most(a, 0)
+    return g * ns.where(tail, ns.exp(ns.where(tail, a, 0) * rate) * (alpha * scale * rate), scale)
+
+
+_selu = Op("selu", _exponential_tail, (_exponential_tail_vjp,), node="EluBackward0")
+_celu = Op("celu", _exponential_tail, (_exponential_tail_vjp,))
+_mish = unary(
+    "mish",
+    lambda xp, a: a * xp.tanh(_softplus_forward(xp, a, 1.0, math.inf)),
+    lambda ns, g, a: _mish_vjp(ns, g, a),
+    methods=False,
+    in_place=False,
+)
+
+
+def _mish_vjp(ns: Any, g: Any, a: Any) -> Any:
+    gate = ns.tanh(ns.softplus(a, 1.0, math.inf))
+    return g * (gate + a * ns.sigmoid(a) * (1 - gate * gate))
+
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Scaled exponential units that keep zero mean and unit variance (Klambauer et al., 2017)."""
+    return maybe_inplace(
+        input, apply(_selu, (_floating(input, None, "selu"),), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
+    )
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``max(input, 0) + min(alpha * (exp(input / alpha) - 1), 0)`` (Barron, 2017).
+
+    Raises:
+        RuntimeError: ``alpha`` is zero.
+    """
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return maybe_inplace(input, apply(_celu, (_floating(input, None, "celu"),), (alpha, 1.0, 1.0 / alpha)), inplace)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))`` (Misra, 2019)."""
+    return maybe_inplace(input, _mish(_floating(input, None, "mish")), inplace)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return input - input.tanh()
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+    """``softmax(-input)``."""
+    return softmax(-input, dim, dtype)
+
+
+# Gated, learned and random
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of ``input`` along ``dim`` times the sigmoid of the second (Dauphin et al., 2017).
+
+    Raises:
+        RuntimeError: ``input`` has no dimension to halve, or an odd number of elements along ``dim``.
+    """
+    if input.ndim == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    size = input.shape[dim]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    return input.narrow(dim, 0, size // 2) * input.narrow(dim, size // 2, size // 2).sigmoid()
+
+
+_prelu = Op(
+    "prelu",
+    lambda xp, a, weight: xp.where(a > 0, a, a * weight),
+    (
+        lambda ns, g, a, weight: ns.where(ns.positive(a), g, g * weight),
+        lambda ns, g, a: ns.where(ns.positive(a), 0, g * a),
+    ),
+    node="PreluKernelBackward0",
+)
+
+
+@method
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """``input`` where positive, ``weight * input`` elsewhere (He et al., 2015).
+
+    Args:
+        input: ``(batch, channels, *)``.
+        weight: one number or ``(channels,)``.
+    """
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.dtype != input.dtype:
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype!r} and {weight.dtype!r}")
+    count = weight.numel()
+    if count != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if count != channels:
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size "
+                f"= {channels}."
+            )
+    along = [1] * input.ndim
+    if input.ndim > 1:
+        along[1] = count
+    return apply(_prelu, (input, weight.reshape(along)))
+
+
+def rrelu(
+    input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """:func:`leaky_relu` whose slope is drawn for every element from ``[lower, upper]`` (Xu et al., 2015).
+
+    Args:
+        training: draw slopes; otherwise the slope is ``(lower + upper) / 2``.
+    """
+    if lower > upper:
+        raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    if inplace:
+        check_inplace(input)
+    array = input._array
+    xp = module_of(array)
+    slopes = default_generator.on(xp).random(array.shape) * (upper - lower) + lower
+    factor = xp.where(array > 0, 1, slopes).astype(array.dtype)
+    return maybe_inplace(input, input * wrap(factor), inplace)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A sample from the Gumbel-softmax distribution (Jang et al., 2017; Maddison et al., 2017).
+
+    Args:
+        logits: unnormalised log-probabilities ``(*, classes)``.
+        tau: temperature.
+        hard: round to one-hot, keeping the gradient of the smooth sample.
+        dim: where the classes are.
+    """
+    noise = -logits.detach().clone().exponential_().log()
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    rounded = soft.detach() * 0
+    rounded.scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
+    return rounded - soft.detach() + soft
+
+
+# In place
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return function(input, *args, inplace=True, **kwargs)
+
+    call.__name__ = call.__qualname__ = function.__name__ + "_"
+    call.__module__ = __name__
+    call.__doc__ = f":func:`{function.__name__}`, written into ``input``."
+    return call
+
+
+celu_, elu_, hardtanh_, leaky_relu_ = _in_place(celu), _in_place(elu), _in_place(hardtanh), _in_place(leaky_relu)
+rrelu_, selu_, threshold_ = _in_place(rrelu), _in_place(selu), _in_place(threshold)
+
+
+def relu_(input: Tensor) -> Tensor:
+    """``max(input, 0)``, written into ``input``."""
+    return maybe_inplace(input, relu(input), True)
+
+
+__all__ = public(globals())
