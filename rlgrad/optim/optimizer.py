@@ -1,92 +1,33 @@
-"""What optimizers share: parameter groups, and state kept flat.
+"""What optimizers share: parameter groups, and updates on flat state.
 
-The gradients of a group are joined into one buffer, the update is a few array calls for all of them together, and each
-parameter is then changed in place by its slice. State lives in flat buffers too; ``state_dict`` shows it for each
-parameter under PyTorch's keys.
+The gradients of a group are joined into one buffer, and the update is a few array calls for all of them together. State
+lives in flat buffers too; ``state_dict`` shows it for each parameter under PyTorch's keys.
 """
 
 from __future__ import annotations
 
 import copy
-from collections import OrderedDict
+import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from rlgrad.autograd.graph import LeafNode, RemovableHandle
+from rlgrad.autograd.graph import LeafNode
 from rlgrad.autograd.modes import enable_grad
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.devices import device_of, module_of, move, on_device
+from rlgrad.backend.devices import move
 from rlgrad.backend.errors import nearest
-
-BLOCK = 16384
-"""Elements updated at a time on the CPU, so that the buffers of an update stay in the cache."""
-
-
-class Flat:
-    """The parameters of one group that share dtype and device, side by side in flat buffers.
-
-    Attributes:
-        params: the parameters, in order.
-        bounds: where each begins in the flat buffers, and where the last ends.
-        steps: how many updates each has had.
-        state: flat state buffers by name.
-        scalars: state that is one number for each parameter, by name.
-        grad, scratch: the joined gradient, which the update turns into the change to subtract, and work space.
-    """
-
-    def __init__(self, params: list[Tensor], names: Iterable[str]) -> None:
-        self.params = params
-        array = params[0]._array
-        self.xp, self.dtype, self.device = module_of(array), array.dtype, device_of(array)
-        self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
-        self.steps = [0] * len(params)
-        self.scalars: dict[str, list[float]] = {}
-        self.place = on_device(self.device)
-        with self.place:
-            self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))
-            self.state = {name: self.xp.zeros(self.bounds[-1], self.dtype) for name in names}
-        self.changes = [
-            self.grad[a:b].reshape(p._array.shape)
-            for p, a, b in zip(params, self.bounds, self.bounds[1:], strict=False)
-        ]
-        self.whole = self.blocks(0, len(params))
-
-    def blocks(self, first: int, last: int) -> list[tuple[slice, tuple[Any, ...]]]:
-        """The buffers of some parameters in pieces: gradient, scratch, then the state."""
-        start, stop = self.bounds[first], self.bounds[last]
-        size = BLOCK if self.xp is np else max(stop - start, 1)
-        pieces = []
-        for low in range(start, stop, size):
-            part = slice(low, min(low + size, stop))
-            pieces.append((part, tuple(b[part] for b in (self.grad, self.scratch, *self.state.values()))))
-        return pieces
-
-    def slices(self, index: int) -> dict[str, Any]:
-        """One parameter's part of every state buffer, in its shape."""
-        a, b = self.bounds[index], self.bounds[index + 1]
-        shape = self.params[index]._array.shape
-        return {name: buffer[a:b].reshape(shape) for name, buffer in self.state.items()}
-
-    def join(self, grads: list[Any], runs: list[tuple[int, int]]) -> None:
-        """Write the gradients into the flat buffer."""
-        if len(runs) == 1 and runs[0] == (0, len(self.params)):
-            self.xp.concatenate(grads, out=self.grad)
-            return
-        position = 0
-        for first, last in runs:
-            for index in range(first, last):
-                self.grad[self.bounds[index] : self.bounds[index + 1]] = grads[position]
-                position += 1
-
-    def values(self, first: int, last: int) -> Any:
-        """A flat copy of the values of some parameters."""
-        return self.xp.concatenate([p._array.ravel() for p in self.params[first:last]])
+from rlgrad.optim.flat import Flat, by_kind, lay_out
+from rlgrad.optim.hooks import Hooked
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base class of optimizers.
+
+    A subclass defines :meth:`update` on flat buffers, or its own ``step`` that walks the parameters and keeps what it
+    likes in ``state[parameter]``.
 
     Args:
         params: parameters, pairs of name and parameter, or dictionaries that name a group's ``params`` and its options.
@@ -102,9 +43,9 @@ class Optimizer:
         self.param_groups: list[dict[str, Any]] = []
         self._flats: list[list[Flat] | None] = []
         self._loaded: dict[int, dict[str, Any]] = {}
-        self._pre_hooks: dict[int, Any] = OrderedDict()
-        self._post_hooks: dict[int, Any] = OrderedDict()
-        self._next_hook = 0
+        self._own_state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self._is_flat = type(self).update is not Optimizer.update
+        self._opt_called = False
         self.scalars: dict[str, float] = {}
         if isinstance(params, Tensor):
             raise TypeError(
@@ -120,12 +61,16 @@ class Optimizer:
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with options of their own."""
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
+        if isinstance(params, set):
+            raise TypeError("optimizer parameters need an order, which a set has not: give a list")
         params = [params] if isinstance(params, Tensor) else list(params)
-        names = None
-        if params and isinstance(params[0], tuple):
-            names = [name for name, _ in params]
-            params = [p for _, p in params]
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        if names and len(names) != len(params):
+            raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+        params = [p[1] if isinstance(p, tuple) else p for p in params]
         for parameter in params:
             if not isinstance(parameter, Tensor):
                 raise TypeError(
@@ -137,25 +82,41 @@ class Optimizer:
         if known & {id(p) for p in params}:
             raise ValueError("some parameters appear in more than one parameter group")
         if len({id(p) for p in params}) != len(params):
-            raise ValueError("a parameter appears more than once in a parameter group")
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; each is updated once for every time it "
+                "is listed",
+                stacklevel=3,
+            )
         group = {**self.defaults, **param_group, "params": params}
-        if names is not None:
+        if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
+            )
+        if names:
             group["param_names"] = names
         unknown = set(param_group) - set(self.defaults) - {"params", "param_names", "initial_lr"}
         for name in sorted(unknown):
             if not isinstance(param_group[name], (int, float, str, bool, type(None))):
                 raise TypeError(f"unknown option {name!r} of {type(self).__name__}.{nearest(name, self.defaults)}")
         self.check_options(group)
+        lay_out(params)
         self.param_groups.append(group)
         self._flats.append(None)
 
     def check_options(self, group: dict[str, Any]) -> None:
         """Raise ``ValueError`` for an option out of range."""
-        lr = group["lr"]
+        lr = group.get("lr", 0.0)
         if isinstance(lr, Tensor):
+            if lr.numel() != 1:
+                raise ValueError(f"Tensor lr must be 1-element, but got shape {tuple(lr.shape)}")
             lr = lr.item()
         if not lr >= 0.0:
             raise ValueError(f"Invalid learning rate: {lr}")
+        if group.get("fused") and group.get("differentiable"):
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if group.get("fused") and group.get("foreach"):
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if not group.get("weight_decay", 0) >= 0:
             raise ValueError(f"Invalid weight_decay value: {group['weight_decay']}")
         if not group.get("eps", 0) >= 0:
@@ -184,9 +145,15 @@ class Optimizer:
         Args:
             closure: recomputes the loss and its gradients, and returns the loss.
         """
-        if self._pre_hooks:
-            for hook in tuple(self._pre_hooks.values()):
-                hook(self, (closure,), {})
+        self._opt_called = True
+        if not self._has_step_hooks():
+            return self._step(closure)
+        args, kwargs = self._before_step((self,) if closure is None else (self, closure), {})
+        loss = self._step(*args[1:], **kwargs)
+        self._after_step(args, kwargs)
+        return loss
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
             with enable_grad():
@@ -198,9 +165,6 @@ class Optimizer:
                     for renewed in self._flat(index):
                         self._step_flat(group, renewed)
                     break
-        if self._post_hooks:
-            for hook in tuple(self._post_hooks.values()):
-                hook(self, (closure,), {})
         return loss
 
     def _step_flat(self, group: dict[str, Any], flat: Flat) -> bool:
@@ -208,16 +172,19 @@ class Optimizer:
         grads: list[Any] = []
         missing: list[int] = []
         dtype, kind = flat.dtype, flat.grad.__class__
-        for index, parameter in enumerate(flat.params):
-            edge = parameter._edge
-            grad = edge.grad if edge.__class__ is LeafNode else parameter.grad
-            if grad is None:
-                missing.append(index)
-                continue
-            array = grad if grad.__class__ is kind else grad._array
-            if array.dtype is not dtype or array.__class__ is not kind:
+        for index, (parameter, array) in enumerate(flat.pairs):
+            if parameter._array is not array:
                 return False
-            grads.append(array.ravel())
+            edge = parameter._edge
+            grad: Any = edge.grad if edge.__class__ is LeafNode else parameter.grad
+            if grad.__class__ is not kind:
+                if grad is None:
+                    missing.append(index)
+                    continue
+                grad = grad._array
+            if grad.dtype is not dtype or grad.__class__ is not kind:
+                return False
+            grads.append(grad.ravel())
         if grads:
             steps = flat.steps
             runs = _runs(missing, steps)
@@ -252,21 +219,14 @@ class Optimizer:
         return scalars, scalars
 
     def _update_equals(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
-        params, changes, xp = flat.params, flat.changes, flat.xp
         values = flat.values(first, last) if self.needs_values(group) else None
         if group.get("maximize"):
             flat.grad[flat.bounds[first] : flat.bounds[last]] *= -1
-        whole = last - first == len(params)
-        start = flat.bounds[first]
-        for part, buffers in flat.whole if whole else flat.blocks(first, last):
+        xp, start = flat.xp, flat.bounds[first]
+        for part, buffers in flat.blocks(first, last):
             old = None if values is None else values[part.start - start : part.stop - start]
             self.update(xp, group, step, old, *buffers)
-        if not whole:
-            params, changes = params[first:last], changes[first:last]
-        for parameter, change in zip(params, changes):  # noqa: B905 - equal by construction
-            array = parameter._array
-            array -= change
-            parameter._cell[0] += 1
+        flat.subtract(first, last)
 
     def needs_values(self, group: dict[str, Any]) -> bool:
         """Whether :meth:`update` wants the parameters' values."""
@@ -296,10 +256,7 @@ class Optimizer:
         flats = self._flats[index]
         if flats is None:
             group = self.param_groups[index]
-            kinds: dict[Any, list[Tensor]] = {}
-            for parameter in group["params"]:
-                kinds.setdefault((parameter._array.dtype, str(device_of(parameter._array))), []).append(parameter)
-            flats = [Flat(params, self.group_state_names(group)) for params in kinds.values()]
+            flats = [Flat(params, self.group_state_names(group)) for params in by_kind(group["params"])]
             for flat in flats:
                 flat.scalars = {name: [first] * len(flat.params) for name, first in self.scalar_names.items()}
             self._flats[index] = flats
@@ -337,9 +294,11 @@ class Optimizer:
         self._flats[index] = None
 
     @property
-    def state(self) -> dict[Tensor, dict[str, Any]]:
+    def state(self) -> defaultdict[Tensor, dict[str, Any]]:
         """For each parameter that was updated its state by name; the tensors share the optimizer's memory."""
-        result: dict[Tensor, dict[str, Any]] = {}
+        if not self._is_flat:
+            return self._own_state
+        result: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         for index, group in enumerate(self.param_groups):
             flats = self._flats[index]
             if flats is None and any(id(p) in self._loaded for p in group["params"]):
@@ -350,7 +309,9 @@ class Optimizer:
                         shown = {name: wrap(array) for name, array in flat.slices(i).items()}
                         for name, numbers in flat.scalars.items():
                             shown[name] = wrap(np.asarray(numbers[i], np.float32))
-                        result[parameter] = self.shown_state(group, flat.steps[i], shown)
+                        shown = self.shown_state(group, flat.steps[i], shown)
+                        if shown:
+                            result[parameter] = shown
         return result
 
     def shown_state(self, group: dict[str, Any], step: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
@@ -361,6 +322,8 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Options and state, parameters numbered in order, under PyTorch's keys."""
+        for hook in self._hooks_of("state_dict_pre"):
+            hook(self)
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -368,7 +331,12 @@ class Optimizer:
                 numbers[id(parameter)] = len(numbers)
             shown = {key: value for key, value in group.items() if key != "params"}
             groups.append({**shown, "params": [numbers[id(p)] for p in group["params"]]})
-        return {"state": {numbers[id(p)]: values for p, values in self.state.items()}, "param_groups": groups}
+        state = {numbers[id(p)]: values for p, values in self.state.items()}
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._hooks_of("state_dict_post"):
+            changed = hook(self, result)
+            result = result if changed is None else changed
+        return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from what :meth:`state_dict` of an optimizer with the same groups gave.
@@ -376,6 +344,10 @@ class Optimizer:
         Raises:
             ValueError: when the groups or their sizes differ.
         """
+        state_dict = dict(state_dict)
+        for hook in self._hooks_of("load_pre"):
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError(
@@ -389,29 +361,19 @@ class Optimizer:
                 )
         state = {int(key): value for key, value in state_dict["state"].items()}
         self._loaded = {}
+        self._own_state.clear()
         for mine, theirs in zip(self.param_groups, saved, strict=True):
             mine.update({key: _restored(value) for key, value in theirs.items() if key != "params"})
             for parameter, number in zip(mine["params"], theirs["params"], strict=True):
-                if number in state:
+                if number in state and self._is_flat:
                     self._loaded[id(parameter)] = copy.copy(state[number])
+                elif number in state:
+                    self._own_state[parameter] = _fitted(parameter, state[number])
         self._flats = [None] * len(self.param_groups)
-        for index in range(len(self.param_groups)):
+        for index in range(len(self.param_groups) if self._is_flat else 0):
             self._flat(index)
-
-    # Hooks
-
-    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` before every step."""
-        return self._add_hook(self._pre_hooks, hook)
-
-    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call ``hook(optimizer, args, kwargs)`` after every step."""
-        return self._add_hook(self._post_hooks, hook)
-
-    def _add_hook(self, table: dict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-        self._next_hook += 1
-        table[self._next_hook] = hook
-        return RemovableHandle(table, self._next_hook)
+        for hook in self._hooks_of("load_post"):
+            hook(self)
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -434,6 +396,19 @@ def _runs(missing: list[int], steps: list[int]) -> list[tuple[int, int]]:
         else:
             runs.append((index, index + 1))
     return runs
+
+
+def _fitted(parameter: Tensor, value: Any, key: Any = None) -> Any:
+    """Loaded state with its tensors in a parameter's dtype and on its device; the count of steps stays as it is."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value.clone()
+        return value.to(parameter.device, parameter.dtype if parameter.is_floating_point() else None, copy=True)
+    if isinstance(value, dict):
+        return {name: _fitted(parameter, item, name) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_fitted(parameter, item) for item in value])
+    return copy.copy(value)
 
 
 def _restored(value: Any) -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rlgrad.optim.optimizer import Flat, Optimizer, rate
+from rlgrad.optim.flat import Flat
+from rlgrad.optim.optimizer import Optimizer, rate
 
 
 class RMSprop(Optimizer):

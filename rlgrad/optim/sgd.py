@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlgrad.autograd.tensor import Tensor
-from rlgrad.optim.optimizer import Flat, Optimizer, rate
+from rlgrad.optim.flat import Flat
+from rlgrad.optim.optimizer import Optimizer, rate
 
 
 class SGD(Optimizer):
@@ -99,4 +100,4 @@ class SGD(Optimizer):
             xp.multiply(buffer, rate(group), grad)
 
     def shown_state(self, group: dict[str, Any], step: int, arrays: dict[str, Tensor]) -> dict[str, Any]:
-        return {"momentum_buffer": arrays.get("momentum_buffer")}
+        return arrays
