@@ -87,6 +87,13 @@ def _scaled(input: Any, other: Any, alpha: Any) -> Any:
     return mul(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
+def _tensor_first(name: str, *operands: Any) -> None:
+    """Refuse numbers where PyTorch takes tensors only."""
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"{name}(): expected a Tensor, got {type(operand).__name__}")
+
+
 def _is_bool(value: Any) -> bool:
     return value._array.dtype.kind == "b" if isinstance(value, Tensor) else isinstance(value, bool)
 
@@ -94,6 +101,7 @@ def _is_bool(value: Any) -> bool:
 @method
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """``other - alpha * input``."""
+    _tensor_first("rsub", input)
     if _is_bool(input) or _is_bool(other):
         _no_bool_subtraction(input, other)
     if alpha != 1:
@@ -201,6 +209,7 @@ def remainder(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 @method
 def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """What is left of ``input`` after whole multiples of ``other``, with the sign of ``input`` (C's ``fmod``)."""
+    _tensor_first("fmod", input)
     return (_fmod if isinstance(other, Tensor) else _fmod_number)(input, other, out=out)
 
 
@@ -247,6 +256,8 @@ _pow_of_number = Op("pow_of_number", _power, (None, _number_power), node="PowBac
 def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent``, elementwise."""
     if not isinstance(input, Tensor):
+        _tensor_first("pow", exponent)
+    if not isinstance(input, Tensor):
         result = elementwise(_pow_of_number, (input, exponent), "same")
     elif isinstance(exponent, Tensor):
         result = _pow_tensors(input, exponent)
@@ -263,6 +274,8 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
 @method
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """``input ** exponent`` in float64."""
+    if not isinstance(input, Tensor):
+        _tensor_first("float_power", exponent)
     input, exponent = (x.to(dtypes.float64) if isinstance(x, Tensor) else builtins.float(x) for x in (input, exponent))
     return pow(input, exponent, out=out)
 
@@ -270,10 +283,16 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
 # Extremes of two operands
 
 maximum = binary(
-    "maximum", "maximum", (lambda ns, g, a, b: g * ns.half_ties(a, b), lambda ns, g, a, b: g * ns.half_ties(b, a))
+    "maximum",
+    "maximum",
+    (lambda ns, g, a, b: g * ns.half_ties(a, b), lambda ns, g, a, b: g * ns.half_ties(b, a)),
+    numbers="none",
 )
 minimum = binary(
-    "minimum", "minimum", (lambda ns, g, a, b: g * ns.half_ties(b, a), lambda ns, g, a, b: g * ns.half_ties(a, b))
+    "minimum",
+    "minimum",
+    (lambda ns, g, a, b: g * ns.half_ties(b, a), lambda ns, g, a, b: g * ns.half_ties(a, b)),
+    numbers="none",
 )
 Op("first_of_max", lambda xp, a, b, like: ((a >= b) | (b != b)).astype(like.dtype), inputs=3)
 Op("first_of_min", lambda xp, a, b, like: ((a <= b) | (b != b)).astype(like.dtype), inputs=3)
@@ -281,11 +300,13 @@ fmax = binary(
     "fmax",
     "fmax",
     (lambda ns, g, a, b: g * ns.first_of_max(a, b, a), lambda ns, g, a, b: g * (1 - ns.first_of_max(a, b, a))),
+    numbers="none",
 )
 fmin = binary(
     "fmin",
     "fmin",
     (lambda ns, g, a, b: g * ns.first_of_min(a, b, a), lambda ns, g, a, b: g * (1 - ns.first_of_min(a, b, a))),
+    numbers="none",
 )
 
 # Other functions of two operands
@@ -295,17 +316,25 @@ atan2 = binary(
     "arctan2",
     (lambda ns, g, a, b: g * (b / (a * a + b * b)), lambda ns, g, a, b: g * (-a / (a * a + b * b))),
     kind="float",
+    numbers="none",
 )
-hypot = binary("hypot", "hypot", (lambda ns, g, a, out: g * (a / out), lambda ns, g, b, out: g * (b / out)))
+hypot = binary(
+    "hypot",
+    "hypot",
+    (lambda ns, g, a, out: g * (a / out), lambda ns, g, b, out: g * (b / out)),
+    numbers="none",
+)
 logaddexp = binary(
     "logaddexp",
     "logaddexp",
     (lambda ns, g, a, out: g * ns.exp(a - out), lambda ns, g, b, out: g * ns.exp(b - out)),
+    numbers="none",
 )
 logaddexp2 = binary(
     "logaddexp2",
     "logaddexp2",
     (lambda ns, g, a, out: g * ns.exp2(a - out), lambda ns, g, b, out: g * ns.exp2(b - out)),
+    numbers="none",
 )
 
 
@@ -335,12 +364,13 @@ _copysign_number = binary(
 @method
 def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of ``input`` with the sign of ``other``."""
+    _tensor_first("copysign", input)
     return (_copysign if isinstance(other, Tensor) else _copysign_number)(input, other, out=out)
 
 
 _heaviside = binary(
     "heaviside",
-    lambda xp, a, b: xp.heaviside(a, b) if a.dtype.kind == "f" else xp.where(a == 0, b, a > 0).astype(a.dtype),
+    lambda xp, a, b: xp.where(a == 0, b, a > 0).astype(a.dtype),
     (no_derivative("heaviside"), no_derivative("heaviside")),
     node="NotImplemented",
     methods=False,
@@ -350,6 +380,7 @@ _heaviside = binary(
 @method
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 where ``input`` is negative, 1 where it is positive, ``values`` where it is zero."""
+    _tensor_first("heaviside", input, values)
     if input._array.dtype != values._array.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return _heaviside(input, values, out=out)

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, binary, check_inplace, method, public, unary
+from rlgrad.autograd.ops.define import assign, binary, check_inplace, method, public, unary, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
-eq = binary("eq", "equal", methods=False)
-ne = binary("ne", "not_equal", methods=False)
-lt = binary("lt", "less", methods=False)
-le = binary("le", "less_equal", methods=False)
-gt = binary("gt", "greater", methods=False)
-ge = binary("ge", "greater_equal", methods=False)
-logical_and = binary("logical_and", "logical_and")
-logical_or = binary("logical_or", "logical_or")
-logical_xor = binary("logical_xor", "logical_xor")
+eq = binary("eq", "equal", methods=False, numbers="second")
+ne = binary("ne", "not_equal", methods=False, numbers="second")
+lt = binary("lt", "less", methods=False, numbers="second")
+le = binary("le", "less_equal", methods=False, numbers="second")
+gt = binary("gt", "greater", methods=False, numbers="second")
+ge = binary("ge", "greater_equal", methods=False, numbers="second")
+logical_and = binary("logical_and", "logical_and", numbers="none")
+logical_or = binary("logical_or", "logical_or", numbers="none")
+logical_xor = binary("logical_xor", "logical_xor", numbers="none")
 _logical_not = Op("logical_not", "logical_not", inputs=1)
 bitwise_and = binary("bitwise_and", "bitwise_and")
 bitwise_or = binary("bitwise_or", "bitwise_or")
@@ -33,9 +33,9 @@ bitwise_right_shift = binary("bitwise_right_shift", "right_shift")
 
 
 def _compare_in_place(name: str) -> None:
-    def call(self: Tensor, other: Any) -> Tensor:
+    def call(self: Tensor, *other: Any) -> Tensor:
         check_inplace(self)
-        return assign(self, globals()[name](self, other).to(self.dtype))
+        return assign(self, globals()[name](self, *other).to(self.dtype))
 
     call.__name__, call.__doc__ = name + "_", f"In-place form of :func:`{name}`: ones and zeros in the tensor's dtype."
     setattr(Tensor, name + "_", call)
@@ -48,9 +48,13 @@ greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 
 
 @method
-def logical_not(input: Tensor) -> Tensor:
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elementwise ``not``: true where an element is zero."""
-    return apply(_logical_not, (input,))
+    result = apply(_logical_not, (input,))
+    return result if out is None else write_out(out, result)
+
+
+_compare_in_place("logical_not")
 
 
 @method
@@ -76,6 +80,11 @@ def isfinite(input: Tensor) -> Tensor:
 @method
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
     """Where ``|input - other| <= atol + rtol * |other|``."""
+    for argument, given in (("input", input), ("other", other)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"isclose(): argument '{argument}' must be Tensor, not {type(given).__name__}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"isclose(): rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
     _same_dtype("isclose", input, other)
     return wrap(np.isclose(input.numpy(force=True), other.numpy(force=True), rtol, atol, equal_nan))
 

@@ -17,9 +17,10 @@ _flip = Op("flip", lambda xp, a, dims: xp.flip(a, dims).copy(), (lambda ns, g, d
 
 
 @method
-def flip(input: Tensor, *dims: Any) -> Tensor:
+def flip(input: Tensor, *given: Any, dims: Any = None) -> Tensor:
     """Reverse the order along dimensions."""
-    return apply(_flip, (input,), (many_dims(list(shape_argument(dims)), input._array.ndim) or (),))
+    chosen = shape_argument(given if dims is None else (dims,))
+    return apply(_flip, (input,), (many_dims(list(chosen), input._array.ndim) or (),))
 
 
 _tile = Op(

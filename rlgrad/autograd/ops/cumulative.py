@@ -85,6 +85,8 @@ def prod(
     else:
         dim = one_dim(dim, input._array.ndim)
         result = apply(_prod_dim, (input,), (dim if input._array.ndim else None, keepdim))
+    if dtype is not None:
+        result = result.to(dtype)  # NumPy multiplies small integers in larger ones
     return result if out is None else write_out(out, result)
 
 
@@ -210,7 +212,7 @@ def diff(
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = one_dim(dim, input._array.ndim)
-    if prepend is not None or append is not None:
+    if n and (prepend is not None or append is not None):
         from rlgrad.autograd.ops.joining import cat
 
         input = cat([x for x in (prepend, input, append) if x is not None], dim)

@@ -285,11 +285,13 @@ def binary(
     node: str = "",
     kind: str = "same",
     methods: bool = True,
+    numbers: str = "either",
 ) -> Callable[..., Tensor]:
     """Register an elementwise op of two operands; the returned function has a fast path for float tensors of one dtype.
 
     Args:
         kind: ``"same"`` computes in the promoted dtype, ``"float"`` in a floating one.
+        numbers: which operand may be a Python number: ``"either"``, the ``"second"`` or ``"none"``.
         methods: also make ``Tensor.<name>`` and, for ops that keep the dtype, ``Tensor.<name>_``.
     """
     op = Op(name, forward, vjps, node=node, inputs=2)
@@ -303,6 +305,8 @@ def binary(
         if out is not None:
             return write_out(out, function(input, other))
         if not isinstance(input, Tensor):
+            if numbers != "either" or not isinstance(other, Tensor):
+                raise _needs_tensor(name, "input", input)
             return elementwise(op, (input, other), kind)
         a = input._array
         edge = input._edge
@@ -325,6 +329,8 @@ def binary(
             else:
                 plan = first if other_edge is None else both
         else:
+            if numbers == "none":
+                raise _needs_tensor(name, "other", other)
             if a.dtype.kind != "f" or (other.__class__ is not float and other.__class__ is not int):
                 return elementwise(op, (input, other), kind)
             if a.__class__ is not _ndarray:
@@ -379,6 +385,10 @@ def binary(
     return _named(function, name, methods, methods)
 
 
+def _needs_tensor(name: str, argument: str, given: Any) -> TypeError:
+    return TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(given).__name__}")
+
+
 def unary(
     name: str,
     forward: Callable[..., Any] | str,
@@ -405,7 +415,7 @@ def unary(
         if out is not None:
             return write_out(out, function(input))
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(input).__name__}")
+            raise _needs_tensor(name, "input", input)
         a = input._array
         if a.__class__ is not _ndarray or a.dtype.kind != "f":
             return elementwise(op, (input,), kind)

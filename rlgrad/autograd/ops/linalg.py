@@ -157,13 +157,6 @@ def _matmul(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__ = _matmul  # type: ignore[method-assign]
 
 
-@method
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * (mat1 @ mat2)``."""
-    product = mm(mat1, mat2)
-    return (input if beta == 1 else input * beta) + (product if alpha == 1 else product * alpha)
-
-
 # Norms
 
 

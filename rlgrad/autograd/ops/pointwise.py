@@ -10,6 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.arithmetic import (
     _add,
+    _tensor_first,
     _true_divide,
     add,
     div,
@@ -62,6 +63,7 @@ log1p = unary("log1p", "log1p", lambda ns, g, a: g / (a + 1))
 sqrt = unary("sqrt", "sqrt", lambda ns, g, out: g / (out * 2))
 rsqrt = unary("rsqrt", lambda xp, a: 1 / xp.sqrt(a), lambda ns, g, out: g * (out * out * out * -0.5))
 square = unary("square", "square", lambda ns, g, a: g * (a * 2), node="PowBackward0", kind="same")
+REGISTRY["square"].forward = lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype(np.int64))
 reciprocal = unary("reciprocal", lambda xp, a: 1 / a, lambda ns, g, out: g * (-out * out))
 
 # Signs and magnitudes
@@ -281,12 +283,14 @@ def _operand(value: Any, like: Tensor) -> Tensor:
 @method
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit from below."""
+    _tensor_first("clamp_min", input)
     return _clamped(_clamp_min, _clamp_min_tensor, input, min, None, out)
 
 
 @method
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """Limit from above."""
+    _tensor_first("clamp_max", input)
     return _clamped(_clamp_max, _clamp_max_tensor, input, None, max, out)
 
 
@@ -345,6 +349,10 @@ Tensor.where = _where_method  # type: ignore[attr-defined]
 @method
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """``input`` with ``value`` where ``mask`` is true."""
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
     value = value if isinstance(value, Tensor) else wrap(_full(input._array, value, input._array.dtype))

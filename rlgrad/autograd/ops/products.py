@@ -16,11 +16,19 @@ from rlgrad.backend import dtypes
 
 
 def _combined(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    if not product.is_floating_point():
+        beta, alpha = int(beta), int(alpha)
     product = product if alpha == 1 else product * alpha
     if beta == 0:  # the input is ignored, NaN included
         shape = np.broadcast_shapes(tuple(input.shape), tuple(product.shape))
         return product.expand(shape)
     return (input if beta == 1 else input * beta) + product
+
+
+@method
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` for matrices ``(n, m)`` and ``(m, p)``."""
+    return _combined(input, mm(mat1, mat2), beta, alpha)
 
 
 @method
@@ -32,7 +40,10 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 @method
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _combined(input, outer(vec1, vec2), beta, alpha)
+    result = _combined(input, outer(vec1, vec2), beta, alpha)
+    return (
+        result.bool() if input._array.dtype.kind == vec1._array.dtype.kind == vec2._array.dtype.kind == "b" else result
+    )
 
 
 @method
@@ -44,10 +55,10 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 @method
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches."""
-    return _combined(input, bmm(batch1, batch2).sum(0), beta, alpha)
+    return _combined(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
 
 
-for _function in (addmv, addr, baddbmm, addbmm):
+for _function in (addmm, addmv, addr, baddbmm, addbmm):
     inplace(_function)
 
 
@@ -86,6 +97,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         raise RuntimeError(f"both dimension lists should have same length, got {first} and {second}")
     first, second = [one_dim(d, a.ndim) for d in first], [one_dim(d, b.ndim) for d in second]
     for i, j in zip(first, second, strict=True):
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # one of extent one meets the sum of the other
+            a, b = (x.sum(d, keepdim=True, dtype=x.dtype) if x.shape[d] != 1 else x for x, d in ((a, i), (b, j)))
         if a.shape[i] != b.shape[j]:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
@@ -215,6 +228,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
 
 __all__: Sequence[str] = [
     "addbmm",
+    "addmm",
     "addmv",
     "addr",
     "baddbmm",

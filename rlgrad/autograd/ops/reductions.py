@@ -81,6 +81,8 @@ def sum(
         result = apply(_sum_all, (input,), (None, keepdim))
     else:
         result = apply(_sum_dims, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    if dtype is not None:
+        result = result.to(dtype)  # NumPy adds up small integers in larger ones
     return result if out is None else write_out(out, result)
 
 
@@ -373,6 +375,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = Non
 
 
 def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along: Op, result: Any, out: Any) -> Any:
+    if not isinstance(input, Tensor):
+        raise TypeError(f"{name}(): expected a Tensor, got {type(input).__name__}")
     if isinstance(dim, Tensor):
         found = getattr(input, name + "imum")(dim)
     elif dim is None:
@@ -468,6 +472,8 @@ def nansum(
     """:func:`sum` of the elements that are not NaN."""
     input = _accumulable(input, dtype)
     result = apply(_nansum, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    if dtype is not None:
+        result = result.to(dtype)
     return result if out is None else write_out(out, result)
 
 

@@ -25,13 +25,15 @@ def _full_index(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
 
 def _scatter_add_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:
     if a.ndim == 0:
-        a[...] += src.sum()
+        a[...] = a + src.sum()
+        return
+    if not index.size:
         return
     src = src[tuple([slice(n) for n in index.shape])]
     where = _full_index(xp, index, dim)
     if index.shape[dim] == 1:
         a[where] += src
-    elif index.size:
+    else:
         add_at(xp, a, where, src)
 
 
@@ -43,7 +45,9 @@ def _scatter_add_into(xp: Any, g: Any, index: Any, shape: tuple[int, ...], dim: 
 
 def gather_forward(xp: Any, a: Any, index: Any, dim: int) -> Any:
     """Elements of an array at the places that ``index`` names along one dimension."""
-    return a[_full_index(xp, index, dim)] if a.ndim else xp.broadcast_to(a, index.shape).copy()
+    if a.ndim and index.size:
+        return a[_full_index(xp, index, dim)]
+    return xp.broadcast_to(a, index.shape).copy() if not a.ndim else xp.zeros(index.shape, a.dtype)
 
 
 def gathering(name: str) -> Op:
@@ -62,22 +66,27 @@ Op("scatter_add_into", _scatter_add_into, (lambda ns, g, index, dim: ns.gather(g
 @method
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """For each entry of ``index``, the element of ``input`` at that place along ``dim``."""
-    dim = _checked("gather", input, dim, index)
+    dim, index = _checked("gather", input, dim, index)
     return apply(_gather, (input, index), (dim,))
 
 
-def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> int:
-    """The dimension, after checking the index against the tensor it points into."""
+def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> tuple[int, Tensor]:
+    """The dimension and the index in int64, after checking it against the tensor it points into."""
     array, where = input._array, index._array
     dim = one_dim(dim, array.ndim)
     if where.dtype != np.int64:
-        raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype!r}; convert it with .long()")
+        if where.dtype != np.int32 and not (name == "gather" and where.dtype == np.uint8):
+            raise RuntimeError(
+                f"{name}(): Expected dtype int32/int64 for index, got {index.dtype!r}; convert it with .long()"
+            )
+        index = wrap(where.astype(np.int64))
+        where = index._array
     if src is not None and src._array.dtype != array.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype!r} and {src.dtype!r}"
         )
     if where.size == 0:
-        return dim
+        return dim, index
     if max(where.ndim, 1) != max(array.ndim, 1):
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as input tensor, got {where.ndim} and {array.ndim}"
@@ -96,7 +105,7 @@ def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | No
                 f"Expected index {list(where.shape)} to be no larger than src {list(src.shape)} in every dimension"
             )
     check_bounds(where, array.shape[dim] if array.ndim else 1, dim)
-    return dim
+    return dim, index
 
 
 def check_bounds(index: Any, size: int, dim: int) -> None:
@@ -111,6 +120,9 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """:func:`gather` in which the other dimensions broadcast; without ``dim``, of the flattened tensor."""
     if indices._array.dtype != np.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype!r}")
+    size = input._array.size if dim is None else input._array.shape[one_dim(dim, input._array.ndim)]
+    if indices._array.size and int(indices._array.min()) < 0:
+        indices = wrap(indices._array + size * (indices._array < 0))
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     if input._array.ndim != indices._array.ndim:
@@ -191,11 +203,11 @@ def _scatter_parts(input: Tensor, dim: int, index: Tensor, src: Any, value: Any)
     if src is None:
         src = value
     if isinstance(src, Tensor):
-        dim = _checked("scatter", input, dim, index, src)
+        dim, index = _checked("scatter", input, dim, index, src)
         return _scatter, (src, index), dim
     if src is None:
         raise TypeError("scatter() needs a src tensor or a value")
-    dim = _checked("scatter", input, dim, index)
+    dim, index = _checked("scatter", input, dim, index)
     number = wrap(module_of(input._array).asarray(src).astype(input._array.dtype))
     return _scatter_value, (number, index), dim
 
@@ -247,12 +259,14 @@ Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
 @method
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``input`` with ``src`` added along ``dim`` at the places in ``index``."""
-    return apply(_scatter_add, (input, src, index), (_checked("scatter_add", input, dim, index, src),))
+    dim, index = _checked("scatter_add", input, dim, index, src)
+    return apply(_scatter_add, (input, src, index), (dim,))
 
 
 def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """In-place form of :func:`scatter_add`."""
-    return write_in_place(_scatter_add, self, (src, index), (_checked("scatter_add", self, dim, index, src),))
+    dim, index = _checked("scatter_add", self, dim, index, src)
+    return write_in_place(_scatter_add, self, (src, index), (dim,))
 
 
 Tensor.scatter_add_ = _scatter_add_  # type: ignore[attr-defined]
@@ -267,8 +281,7 @@ def _scatter_reduce_forward(xp: Any, a: Any, src: Any, index: Any, dim: int, red
     src = src.reshape(-1) if not shape else src[tuple([slice(n) for n in index.shape])]
     where = _full_index(xp, index, dim)
     if not include_self:
-        kind = out.dtype.kind
-        low, high = (-np.inf, np.inf) if kind == "f" else (np.iinfo(out.dtype).min, np.iinfo(out.dtype).max)
+        low, high = _limits(out.dtype)
         out[where] = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[reduce]
     if _REDUCTIONS[reduce] == "add":
         add_at(xp, out, where, src)
@@ -278,6 +291,13 @@ def _scatter_reduce_forward(xp: Any, a: Any, src: Any, index: Any, dim: int, red
         count = _counts(xp, out.shape, index, dim, include_self, out.dtype)
         out = out / count if out.dtype.kind == "f" else out // count.astype(out.dtype)
     return out.reshape(shape)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """The smallest and the largest value of a dtype."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
 
 
 def _counts(xp: Any, shape: Any, index: Any, dim: int, include_self: bool, dtype: Any) -> Any:
@@ -332,10 +352,10 @@ def _scatter_reduce_vjp(
         others = at(g * out) / ns.where(zero, one, src)
         right = ns.where(lone, at(g * rest), others)
     else:
-        mine = (raw == raw_out).astype(raw.dtype)
+        mine = xp.asarray(raw == raw_out, raw.dtype)
         if not include_self:
             _scatter_write(xp, mine, xp.zeros((), raw.dtype), where, dim)
-        theirs = (raw_src == raw_at(raw_out)).astype(raw.dtype)
+        theirs = xp.asarray(raw_src == raw_at(raw_out), raw.dtype)
         ties = mine.copy()
         _scatter_add_write(xp, ties, theirs, where, dim)
         shared = ns.div(g, xp.maximum(ties, 1))
@@ -358,7 +378,7 @@ def scatter_reduce(
     """
     if reduce not in _REDUCTIONS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    dim = _checked("scatter_reduce", input, dim, index, src)
+    dim, index = _checked("scatter_reduce", input, dim, index, src)
     return apply(_scatter_reduce, (input, src, index), (dim, reduce, include_self))
 
 
@@ -368,9 +388,9 @@ inplace(scatter_reduce)
 
 
 def _index_add_write(xp: Any, a: Any, source: Any, index: Any, dim: int, alpha: float) -> None:
-    source = source if alpha == 1 else source * source.dtype.type(alpha)
+    source = source if alpha == 1 else source * np.asarray(alpha).astype(source.dtype).item()
     if a.ndim == 0:
-        a[...] += source.sum()
+        a[...] = a + source.sum()
     elif index.size:
         add_at(xp, a, (*(slice(None),) * dim, index), source)
 
@@ -414,15 +434,20 @@ _index_copy = writing(
 )
 
 
+def _filled_places(ns: Any, g: Any, index: Any, dim: int) -> Any:
+    """The slices of a gradient that an index names, each once."""
+    if not g.shape:
+        return g
+    return ns.index(g, (*(slice(None),) * dim, module_of(ns.array(index)).unique(ns.array(index))))
+
+
 def _filling(name: str, node: str) -> Op:
     return writing(
         name,
         lambda xp, a, value, index, dim: _index_copy_write(xp, a, value, index, dim),
         (
             lambda ns, g, index, dim: ns.index_fill(g, ns.zeros(g, ()), index, dim),
-            lambda ns, g, index, dim: ns.sum(
-                ns.index(g, (*(slice(None),) * dim, ns.array(index))) if g.shape else g, None, False
-            ),
+            lambda ns, g, index, dim: ns.sum(_filled_places(ns, g, index, dim), None, False),
             None,
         ),
         node=node,

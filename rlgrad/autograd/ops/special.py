@@ -117,6 +117,8 @@ _xlogy_number = Op(
 
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and zero where ``input`` is."""
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise TypeError(f"xlogy(): expected a Tensor among the operands, got {input!r} and {other!r}")
     op = (_xlogy if isinstance(other, Tensor) else _xlogy_number) if isinstance(input, Tensor) else _xlogy_of_number
     result = elementwise(op, (input, other), "float")
     return result if out is None else write_out(out, result)
