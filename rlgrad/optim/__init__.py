@@ -11,6 +11,8 @@ from rlgrad.backend.errors import nearest
 from rlgrad.optim.adam import Adam, AdamW
 from rlgrad.optim.adam_variants import Adamax, Lion, NAdam, RAdam
 from rlgrad.optim.adaptive import ASGD, Adadelta, Rprop
+from rlgrad.optim.hooks import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from rlgrad.optim.lbfgs import LBFGS
 from rlgrad.optim.optimizer import Optimizer
 from rlgrad.optim.rmsprop import Adagrad, RMSprop
 from rlgrad.optim.sgd import SGD
@@ -18,6 +20,7 @@ from rlgrad.optim.targets import polyak_update
 
 __all__ = [
     "ASGD",
+    "LBFGS",
     "SGD",
     "Adadelta",
     "Adagrad",
@@ -32,6 +35,8 @@ __all__ = [
     "Rprop",
     "make",
     "polyak_update",
+    "register_optimizer_step_post_hook",
+    "register_optimizer_step_pre_hook",
 ]
 
 BY_NAME: dict[str, type[Optimizer]] = {

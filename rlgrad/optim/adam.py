@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from rlgrad.autograd.tensor import Tensor
 from rlgrad.optim.optimizer import Optimizer, constants, rate
 
 
@@ -41,7 +42,7 @@ class Adam(Optimizer):
     ) -> None:
         defaults = {
             "lr": lr,
-            "betas": tuple(betas),
+            "betas": _numbers(betas, foreach=bool(foreach) and not capturable),
             "eps": eps,
             "weight_decay": weight_decay,
             "amsgrad": amsgrad,
@@ -53,6 +54,11 @@ class Adam(Optimizer):
             "decoupled_weight_decay": decoupled_weight_decay,
         }
         super().__init__(params, defaults)
+
+    def check_options(self, group: dict[str, Any]) -> None:
+        super().check_options(group)
+        if isinstance(group["lr"], Tensor) and group["foreach"] and not group["capturable"]:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True; give a number")
 
     def group_state_names(self, group: dict[str, Any]) -> tuple[str, ...]:
         names = ("exp_avg", "exp_avg_sq")
@@ -124,3 +130,18 @@ class AdamW(Adam):
             fused=fused,
             decoupled_weight_decay=True,
         )
+
+
+def _numbers(betas: tuple[Any, Any], foreach: bool) -> tuple[float, float]:
+    """Both betas as numbers."""
+    if not (all(isinstance(b, Tensor) for b in betas) or all(isinstance(b, (int, float)) for b in betas)):
+        raise ValueError(f"betas must be either both floats or both Tensors, but got {betas}")
+    for index, beta in enumerate(betas):
+        if isinstance(beta, Tensor) and foreach:
+            raise ValueError(
+                f"betas[{index}] as a Tensor is not supported for capturable=False and foreach=True; give a number"
+            )
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"Tensor betas[{index}] must be 1-element, but got shape {tuple(beta.shape)}")
+    first, second = (float(beta) for beta in betas)
+    return first, second

@@ -188,7 +188,8 @@ class ASGD(Optimizer):
     ) -> tuple[dict[str, float], dict[str, float]]:
         lr = rate(group)
         now = {**scalars, "eta": _single(lr)} if step == 1 else scalars
-        eta = lr / ((1 + group["lambd"] * lr * step) ** group["alpha"])
+        count = np.float32(step) if group["foreach"] else step  # PyTorch counts in single precision then
+        eta = lr / ((1 + group["lambd"] * lr * count) ** group["alpha"])
         return now, {"eta": eta, "mu": 1 / max(1, step - group["t0"])}
 
     def update(

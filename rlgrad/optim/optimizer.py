@@ -20,7 +20,7 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import move
 from rlgrad.backend.errors import nearest
 from rlgrad.optim.flat import Flat, by_kind, lay_out
-from rlgrad.optim.hooks import Hooked
+from rlgrad.optim.hooks import Hooked, between_hooks
 
 
 class Optimizer(Hooked):
@@ -37,6 +37,11 @@ class Optimizer(Hooked):
     state_names: ClassVar[tuple[str, ...]] = ()
     scalar_names: ClassVar[dict[str, float]] = {}
     """State that is one number for each parameter, kept in single precision as PyTorch does, and where it starts."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = between_hooks(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         self.defaults = defaults
