@@ -21,13 +21,16 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 """Names that `activation` settings may take."""
 
 
-def mlp(sizes: Sequence[int], activation: str = "tanh", output_gain: float = 1.0) -> nn.Sequential:
-    """A multi-layer perceptron with orthogonal weights and zero biases.
+def mlp(
+    sizes: Sequence[int], activation: str = "tanh", output_gain: float = 1.0, orthogonal: bool = True
+) -> nn.Sequential:
+    """A multi-layer perceptron, by default with orthogonal weights and zero biases.
 
     Args:
         sizes: widths from input to output, such as `[4, 64, 64, 2]`.
         activation: name of the function between layers, one of `ACTIVATIONS`.
         output_gain: gain of the last layer; 0.01 makes a fresh policy nearly uniform.
+        orthogonal: False keeps the uniform weights that `nn.Linear` starts with, and drops the gain.
 
     Raises:
         ValueError: an unknown activation, or fewer than two widths.
@@ -43,8 +46,9 @@ def mlp(sizes: Sequence[int], activation: str = "tanh", output_gain: float = 1.0
     for index, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         last = index == len(sizes) - 2
         layer = nn.Linear(fan_in, fan_out)
-        nn.init.orthogonal_(layer.weight, gain=output_gain if last else math.sqrt(2.0))
-        nn.init.zeros_(layer.bias)
+        if orthogonal:
+            nn.init.orthogonal_(layer.weight, gain=output_gain if last else math.sqrt(2.0))
+            nn.init.zeros_(layer.bias)
         layers += [layer] if last else [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
 
