@@ -54,10 +54,10 @@ class _Recorded:
 
 
 def _array(value: Any, operands: tuple[Any, ...]) -> Any:
-    """A Python number among the operands, as an array of the tensors' dtype."""
+    """A Python number among the operands, as an array of the tensors' dtype; that of a mask does not count."""
     if hasattr(value, "dtype"):
         return value
-    like = next((x for x in operands if isinstance(x, Tensor)), None)
+    like = next((x for x in operands if isinstance(x, Tensor) and x._array.dtype.kind != "b"), None)
     return np.asarray(value) if like is None else np.asarray(value, like._array.dtype)
 
 
