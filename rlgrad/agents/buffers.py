@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from rlgrad.agents.sum_tree import SumTree
 
@@ -21,20 +20,20 @@ class Transitions:
     """A batch drawn from a replay memory.
 
     Attributes:
-        obs: (batch, *obs_shape) observations; a dict or tuple of such arrays for Dict and Tuple spaces.
+        obs: (batch, *obs_shape) observations.
         actions: (batch, *action_shape).
         rewards: (batch,) float32, discounted sum of up to `n_steps` rewards.
-        next_obs: observation after the last of them, the episode's own last one where it ended there.
+        next_obs: (batch, *obs_shape) observation after the last of them, the episode's own last one where it ended there.
         discounts: (batch,) float32, factor of the value of `next_obs`: 0 where the episode terminated,
             `gamma ** k` after k rewards elsewhere, at a time limit too.
         weights: (batch,) float32 importance weights, or None where all are 1.
         index: (batch,) int64 places in the memory.
     """
 
-    obs: Any
+    obs: np.ndarray
     actions: np.ndarray
     rewards: np.ndarray
-    next_obs: Any
+    next_obs: np.ndarray
     discounts: np.ndarray
     weights: np.ndarray | None
     index: np.ndarray
@@ -43,7 +42,7 @@ class Transitions:
 class ReplayBuffer:
     """The newest transitions of a vector environment, drawn uniformly.
 
-    Observations keep the dtype of their space, so images stay bytes. What follows a step is stored as it was:
+    Observations keep their dtype, so images stay bytes. What follows a step is stored as it was:
     the last observation of an episode, never the first of the next. Returns over several steps are summed
     when a batch is drawn; they stop at an episode's end, and at the newest step of an unfinished one, whose
     value then stands in after fewer rewards.
@@ -51,9 +50,8 @@ class ReplayBuffer:
     Args:
         capacity: transitions to keep, over all copies; rounded down to whole steps of them.
         num_envs: copies of the environment.
-        observation_space: of one environment.
-        action_shape: of one action.
-        action_dtype: of actions.
+        obs_shape, obs_dtype: of one observation.
+        action_shape, action_dtype: of one action.
         n_steps: rewards in a return, 1 or more.
         gamma: discount per environment step.
 
@@ -62,8 +60,7 @@ class ReplayBuffer:
 
     Example:
         >>> import numpy as np
-        >>> from gymnasium.spaces import Box
-        >>> buffer = ReplayBuffer(100, 2, Box(-1, 1, (3,)), (), np.int64)
+        >>> buffer = ReplayBuffer(100, 2, (3,), np.float32, (), np.int64)
         >>> obs, over = np.zeros((2, 3), np.float32), np.zeros(2, bool)
         >>> buffer.add(obs, np.array([0, 1]), np.ones(2), obs, over, over)
         >>> buffer.sample(4, np.random.default_rng(0)).rewards
@@ -77,7 +74,8 @@ class ReplayBuffer:
         self,
         capacity: int,
         num_envs: int,
-        observation_space: spaces.Space[Any],
+        obs_shape: Sequence[int],
+        obs_dtype: Any,
         action_shape: Sequence[int],
         action_dtype: Any,
         n_steps: int = 1,
@@ -89,10 +87,8 @@ class ReplayBuffer:
             raise ValueError(f"n_steps must be at least 1, got {n_steps}.")
         self.num_envs, self.n_steps, self.gamma = num_envs, n_steps, gamma
         self.capacity = capacity // num_envs * num_envs
-        self.observation_space = observation_space
-        leaves = list(leaf_spaces(observation_space))
-        self._obs = [np.zeros((self.capacity, *shape), dtype) for shape, dtype in leaves]
-        self._next_obs = [np.zeros((self.capacity, *shape), dtype) for shape, dtype in leaves]
+        self.obs = np.zeros((self.capacity, *obs_shape), obs_dtype)
+        self.next_obs = np.zeros((self.capacity, *obs_shape), obs_dtype)
         self.actions = np.zeros((self.capacity, *action_shape), action_dtype)
         self.rewards = np.zeros(self.capacity, np.float32)
         self.terminated = np.zeros(self.capacity, bool)
@@ -105,10 +101,10 @@ class ReplayBuffer:
 
     def add(
         self,
-        obs: Any,
+        obs: np.ndarray,
         actions: np.ndarray,
         rewards: np.ndarray,
-        next_obs: Any,
+        next_obs: np.ndarray,
         terminated: np.ndarray,
         truncated: np.ndarray,
     ) -> None:
@@ -124,14 +120,8 @@ class ReplayBuffer:
         """
         start = self.position
         stop = start + self.num_envs
-        if len(self._obs) == 1:
-            self._obs[0][start:stop], self._next_obs[0][start:stop] = obs, next_obs
-        else:
-            space = self.observation_space
-            for stored, leaf in zip(self._obs, leaves_of(space, obs), strict=True):
-                stored[start:stop] = leaf
-            for stored, leaf in zip(self._next_obs, leaves_of(space, next_obs), strict=True):
-                stored[start:stop] = leaf
+        self.obs[start:stop] = obs
+        self.next_obs[start:stop] = next_obs
         self.actions[start:stop] = actions
         self.rewards[start:stop] = rewards
         self.terminated[start:stop] = terminated
@@ -155,12 +145,11 @@ class ReplayBuffer:
     def gather(self, index: np.ndarray) -> Transitions:
         """The transitions (or n-step transitions) that start at `index: (batch,)`, with weights of None."""
         last, rewards, discounts = self._returns(index)
-        space = self.observation_space
         return Transitions(
-            nested(space, [stored.take(index, axis=0) for stored in self._obs]),
+            self.obs.take(index, axis=0),
             self.actions.take(index, axis=0),
             rewards,
-            nested(space, [stored.take(last, axis=0) for stored in self._next_obs]),
+            self.next_obs.take(last, axis=0),
             discounts,
             None,
             index,
@@ -211,11 +200,8 @@ class ReplayBuffer:
         return {"buffer/size": float(self.size), "buffer/fill": self.size / self.capacity}
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        arrays = {"actions": self.actions, "rewards": self.rewards}
-        arrays |= {"terminated": self.terminated, "truncated": self.truncated}
-        for number, (obs, next_obs) in enumerate(zip(self._obs, self._next_obs, strict=True)):
-            arrays |= {f"obs{number}": obs, f"next_obs{number}": next_obs}
-        return arrays
+        names = ("obs", "actions", "rewards", "next_obs", "terminated", "truncated")
+        return {name: getattr(self, name) for name in names}
 
 
 class PrioritizedReplay(ReplayBuffer):
@@ -226,7 +212,7 @@ class PrioritizedReplay(ReplayBuffer):
     goes to 1.
 
     Args:
-        capacity, num_envs, observation_space, action_shape, action_dtype, n_steps, gamma: as `ReplayBuffer`.
+        capacity, num_envs, obs_shape, obs_dtype, action_shape, action_dtype, n_steps, gamma: as `ReplayBuffer`.
         alpha: 0 for uniform draws, 1 for draws in proportion to priority.
         beta: how far the weights correct, 0 to 1; to be raised by whoever trains.
         epsilon: added to every priority, so that no transition is lost.
@@ -238,7 +224,8 @@ class PrioritizedReplay(ReplayBuffer):
         self,
         capacity: int,
         num_envs: int,
-        observation_space: spaces.Space[Any],
+        obs_shape: Sequence[int],
+        obs_dtype: Any,
         action_shape: Sequence[int],
         action_dtype: Any,
         n_steps: int = 1,
@@ -247,7 +234,7 @@ class PrioritizedReplay(ReplayBuffer):
         beta: float = 0.4,
         epsilon: float = 1e-6,
     ) -> None:
-        super().__init__(capacity, num_envs, observation_space, action_shape, action_dtype, n_steps, gamma)
+        super().__init__(capacity, num_envs, obs_shape, obs_dtype, action_shape, action_dtype, n_steps, gamma)
         self.alpha, self.beta, self.epsilon = alpha, beta, epsilon
         self.tree = SumTree(self.capacity)
         self.max_priority = 1.0
@@ -302,52 +289,12 @@ class PrioritizedReplay(ReplayBuffer):
             self._waiting.clear()
 
 
-def leaf_spaces(space: spaces.Space[Any]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Shape and dtype of every array in an observation, in the order of `leaves_of`."""
-    if isinstance(space, spaces.Dict):
-        for part in space.spaces.values():
-            yield from leaf_spaces(part)
-    elif isinstance(space, spaces.Tuple):
-        for part in space.spaces:
-            yield from leaf_spaces(part)
-    elif space.shape is None:
-        raise TypeError(f"A replay buffer holds arrays of fixed shape, which {space} has not.")
-    else:
-        yield space.shape, space.dtype
-
-
-def leaves_of(space: spaces.Space[Any], value: Any) -> Iterator[Any]:
-    """The arrays in an observation (or a batch of them), depth first."""
-    if isinstance(space, spaces.Dict):
-        for name, part in space.spaces.items():
-            yield from leaves_of(part, value[name])
-    elif isinstance(space, spaces.Tuple):
-        for part, item in zip(space.spaces, value, strict=True):
-            yield from leaves_of(part, item)
-    else:
-        yield value
-
-
-def nested(space: spaces.Space[Any], leaves: list[Any]) -> Any:
-    """The observation that `leaves_of` took apart; uses `leaves` up."""
-    if isinstance(space, spaces.Dict):
-        return {name: nested(part, leaves) for name, part in space.spaces.items()}
-    if isinstance(space, spaces.Tuple):
-        return tuple(nested(part, leaves) for part in space.spaces)
-    return leaves.pop(0)
-
-
 def _part(rows: Transitions, part: slice) -> Transitions:
-    def cut(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: cut(item) for name, item in value.items()}
-        return tuple(map(cut, value)) if isinstance(value, tuple) else value[part]
-
     return Transitions(
-        cut(rows.obs),
+        rows.obs[part],
         rows.actions[part],
         rows.rewards[part],
-        cut(rows.next_obs),
+        rows.next_obs[part],
         rows.discounts[part],
         None,
         rows.index[part],
