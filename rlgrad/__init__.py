@@ -43,6 +43,7 @@ from rlgrad.autograd.ops.cumulative import *
 from rlgrad.autograd.ops.decompositions import det, logdet, matrix_power, slogdet
 from rlgrad.autograd.ops.decompositions import inv as inverse
 from rlgrad.autograd.ops.decompositions import pinv as pinverse
+from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.einsum import *
 from rlgrad.autograd.ops.fused import *
 from rlgrad.autograd.ops.indexing import *
@@ -59,7 +60,7 @@ from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.ops.sorting import *
-from rlgrad.autograd.ops.spatial import dropout, pixel_shuffle, pixel_unshuffle
+from rlgrad.autograd.ops.spatial import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor

@@ -4,20 +4,51 @@ from __future__ import annotations
 
 from typing import Any
 
+from rlgrad.autograd.ops.creation import full
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn import functional as F
+from rlgrad.nn import init
+from rlgrad.nn.layer import FunctionLayer
 from rlgrad.nn.module import Module
+from rlgrad.nn.parameter import Parameter
+
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Mish",
+    "PReLU",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SiLU",
+    "Sigmoid",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+]
 
 
-class _Inplace(Module):
-    """An activation that can overwrite its input."""
+class _Inplace(FunctionLayer):
+    """An activation whose only setting is whether it overwrites its input."""
 
     def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def extra_repr(self) -> str:
-        return "inplace=True" if self.inplace else ""
+        super().__init__(inplace=inplace)
 
 
 class ReLU(_Inplace):
@@ -27,32 +58,112 @@ class ReLU(_Inplace):
         return input.relu_() if self.inplace else input.relu()
 
 
-class LeakyReLU(Module):
+class SiLU(_Inplace):
+    """``x * sigmoid(x)`` (Elfwing et al., 2018)."""
+
+    function = staticmethod(F.silu)
+
+
+class SELU(_Inplace):
+    """Scaled exponential units that keep zero mean and unit variance (Klambauer et al., 2017)."""
+
+    function = staticmethod(F.selu)
+
+
+class Mish(_Inplace):
+    """``x * tanh(softplus(x))`` (Misra, 2019)."""
+
+    function = staticmethod(F.mish)
+
+
+class Hardsigmoid(_Inplace):
+    """``relu6(x + 3) / 6`` (Howard et al., 2019)."""
+
+    function, hidden = staticmethod(F.hardsigmoid), ("inplace",)
+
+
+class Hardswish(_Inplace):
+    """``x * relu6(x + 3) / 6`` (Howard et al., 2019)."""
+
+    function, hidden = staticmethod(F.hardswish), ("inplace",)
+
+
+class LeakyReLU(FunctionLayer):
     """``x`` where positive, ``negative_slope * x`` elsewhere."""
 
+    function = staticmethod(F.leaky_relu)
+
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        super().__init__()
-        self.negative_slope, self.inplace = negative_slope, inplace
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope}" + (", inplace=True" if self.inplace else "")
+        super().__init__(negative_slope=negative_slope, inplace=inplace)
 
 
-class ELU(Module):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+class ELU(FunctionLayer):
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al., 2016)."""
+
+    function = staticmethod(F.elu)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__()
-        self.alpha, self.inplace = alpha, inplace
+        super().__init__(alpha=alpha, inplace=inplace)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.elu(input, self.alpha, self.inplace)
+
+class CELU(FunctionLayer):
+    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron, 2017)."""
+
+    function = staticmethod(F.celu)
+
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(alpha=alpha, inplace=inplace)
+
+
+class Threshold(FunctionLayer):
+    """``x`` where it exceeds ``threshold``, ``value`` elsewhere."""
+
+    function = staticmethod(F.threshold)
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
+        super().__init__(threshold=threshold, value=value, inplace=inplace)
+
+
+class Hardtanh(FunctionLayer):
+    """``x`` limited to ``[min_val, max_val]``.
+
+    Raises:
+        ValueError: the limits leave no room between them.
+    """
+
+    function = staticmethod(F.hardtanh)
+
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
+        if max_val <= min_val:
+            raise ValueError(f"max_val must be larger than min_val, got {max_val} and {min_val}")
+
+
+class ReLU6(Hardtanh):
+    """``min(max(x, 0), 6)``."""
+
+    hidden = ("min_val", "max_val")
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__(0.0, 6.0, inplace)
+
+
+class Hardshrink(FunctionLayer):
+    """``x`` outside ``[-lambd, lambd]``, zero inside."""
+
+    function = staticmethod(F.hardshrink)
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        super().__init__(lambd=lambd)
 
     def extra_repr(self) -> str:
-        return f"alpha={self.alpha}" + (", inplace=True" if self.inplace else "")
+        return str(self.lambd)
+
+
+class Softshrink(Hardshrink):
+    """``x`` moved towards zero by ``lambd``, zero where it is nearer."""
+
+    function = staticmethod(F.softshrink)
 
 
 class Tanh(Module):
@@ -69,50 +180,126 @@ class Sigmoid(Module):
         return input.sigmoid()
 
 
-class LogSigmoid(Module):
+class LogSigmoid(FunctionLayer):
     """``log(sigmoid(x))``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
+    function = staticmethod(F.logsigmoid)
 
 
-class SiLU(_Inplace):
-    """``x * sigmoid(x)``."""
+class Softsign(FunctionLayer):
+    """``x / (1 + |x|)``."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input, self.inplace)
+    function = staticmethod(F.softsign)
 
 
-class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``."""
+class Tanhshrink(FunctionLayer):
+    """``x - tanh(x)``."""
+
+    function = staticmethod(F.tanhshrink)
+
+
+class Softplus(FunctionLayer):
+    """``log(1 + exp(beta * x)) / beta``, linear where ``beta * x`` exceeds ``threshold``."""
+
+    function = staticmethod(F.softplus)
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__()
-        self.beta, self.threshold = beta, threshold
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softplus(input, self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta}, threshold={self.threshold}"
+        super().__init__(beta=beta, threshold=threshold)
 
 
-class Softmax(Module):
+class GELU(FunctionLayer):
+    """``x`` times the normal distribution function at it (Hendrycks and Gimpel, 2016).
+
+    Args:
+        approximate: ``"none"`` or ``"tanh"``.
+    """
+
+    function = staticmethod(F.gelu)
+
+    def __init__(self, approximate: str = "none") -> None:
+        super().__init__(approximate=approximate)
+
+
+class GLU(FunctionLayer):
+    """The first half along ``dim`` times the sigmoid of the second (Dauphin et al., 2017)."""
+
+    function = staticmethod(F.glu)
+
+    def __init__(self, dim: int = -1) -> None:
+        super().__init__(dim=dim)
+
+
+class Softmax(FunctionLayer):
     """Exponentials along ``dim``, normalised to sum to one."""
 
+    function = staticmethod(F.softmax)
+
     def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softmax(input, self.dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={self.dim}"
+        super().__init__(dim=dim)
 
 
 class LogSoftmax(Softmax):
     """Logarithm of :class:`Softmax`."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.log_softmax(input, self.dim)
+    function = staticmethod(F.log_softmax)
+
+
+class Softmin(Softmax):
+    """:class:`Softmax` of ``-x``."""
+
+    function = staticmethod(F.softmin)
+
+
+class Softmax2d(Module):
+    """:class:`Softmax` over the channels of ``(batch, channels, height, width)``, or without the batch.
+
+    Raises:
+        ValueError: the input has another number of dimensions.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.ndim not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.ndim}D instead")
+        return F.softmax(input, -3)
+
+
+class RReLU(FunctionLayer):
+    """``x`` where positive; elsewhere ``x`` times a slope drawn from ``[lower, upper]``, their mean in evaluation.
+
+    The source is Xu et al. (2015).
+    """
+
+    function = staticmethod(F.rrelu)
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__(lower=lower, upper=upper, inplace=inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+
+class PReLU(Module):
+    """``x`` where positive, ``weight * x`` elsewhere, with learned weights (He et al., 2015).
+
+    Args:
+        num_parameters: 1, or one for each channel.
+        init: the weights at the start.
+
+    Shape:
+        ``(batch, channels, *)`` to the same.
+    """
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
+        super().__init__()
+        self.num_parameters, self.init = num_parameters, init
+        self.weight = Parameter(full((num_parameters,), float(init), device=device, dtype=dtype))
+
+    def reset_parameters(self) -> None:
+        """Set the weights to what they were at the start."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"

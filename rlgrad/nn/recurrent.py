@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from rlgrad.autograd.ops.creation import empty
+from rlgrad.autograd.ops.dropout import dropout as drop
 from rlgrad.autograd.ops.joining import cat, stack
 from rlgrad.autograd.ops.recurrent import gru_layer, lstm_layer, rnn_layer
-from rlgrad.autograd.ops.spatial import dropout as drop
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn import init
 from rlgrad.nn.module import Module

@@ -125,6 +125,10 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
     "dropout": lambda m: [s(m.normal(2, 3), 0.5, False), s(m.normal(2, 3), 0.0), s(m.normal(2, 3), 1.0)],
     "dropout1d": lambda m: [s(m.normal(2, 3, 2), 0.5, False), s(m.normal(2, 3, 2), 1.0)],
     "dropout2d": lambda m: [s(m.normal(2, 3, 2, 2), 0.5, False), s(m.normal(2, 3, 2, 2), 1.0)],
+    "dropout3d": lambda m: [s(m.normal(2, 3, 2, 1, 2), 0.5, False), s(m.normal(2, 3, 1, 2), 1.0)],
+    "alpha_dropout": lambda m: [s(m.normal(2, 3), 0.5, False), s(m.normal(2, 3), 1.0, True)],
+    "feature_alpha_dropout": lambda m: [s(m.normal(2, 3, 2), 0.5, False), s(m.normal(2, 3, 2), 1.0, True)],
+    "channel_shuffle": lambda m: [s(m.normal(2, 6, 2), 3), s(m.normal(1, 4, 2, 3), 2)],
     "scaled_dot_product_attention": lambda m: [
         s(m.normal(2, 3, 4), m.normal(2, 5, 4), m.normal(2, 5, 2)),
         s(m.normal(1, 2, 3, 4), m.normal(1, 2, 3, 4), m.normal(1, 2, 3, 4), is_causal=True),

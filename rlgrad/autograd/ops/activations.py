@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlgrad.autograd.ops.define import check_inplace, maybe_inplace, method, public, unary
+import numpy as np
+
+from rlgrad.autograd.ops.define import check_inplace, maybe_inplace, method, unary
 from rlgrad.autograd.ops.fused import _floating, _softplus_forward, elu, leaky_relu, softmax
 from rlgrad.autograd.ops.pointwise import relu
 from rlgrad.autograd.registry import Op, apply
@@ -137,6 +139,34 @@ def _mish_vjp(ns: Any, g: Any, a: Any) -> Any:
     return g * (gate + a * ns.sigmoid(a) * (1 - gate * gate))
 
 
+def _erf(xp: Any, a: Any) -> Any:
+    if xp is not np:
+        from cupyx.scipy.special import erf
+
+        return erf(a)
+    try:
+        from scipy.special import erf
+    except ImportError:
+        return np.vectorize(math.erf, otypes=[a.dtype])(a)
+    return erf(a)
+
+
+_normal_cdf = unary(
+    "normal_cdf",
+    lambda xp, a: 0.5 * (1 + _erf(xp, a * math.sqrt(0.5))),
+    lambda ns, g, a: g * (ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))),
+    methods=False,
+    in_place=False,
+)
+_gelu = unary(
+    "gelu",
+    lambda xp, a: a * (0.5 * (1 + _erf(xp, a * math.sqrt(0.5)))),
+    lambda ns, g, a: g * (ns.normal_cdf(a) + a * ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))),
+    methods=False,
+    in_place=False,
+)
+
+
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -156,6 +186,20 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return maybe_inplace(input, apply(_celu, (_floating(input, None, "celu"),), (alpha, 1.0, 1.0 / alpha)), inplace)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """``input`` times the normal distribution function at it (Hendrycks and Gimpel, 2016).
+
+    Args:
+        approximate: ``"tanh"`` for ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))``.
+    """
+    if approximate == "tanh":
+        inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
+        return input * 0.5 * (inner.tanh() + 1)
+    if approximate != "none":
+        raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return _gelu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -295,4 +339,32 @@ def relu_(input: Tensor) -> Tensor:
     return maybe_inplace(input, relu(input), True)
 
 
-__all__ = public(globals())
+__all__: Sequence[str] = [
+    "celu",
+    "celu_",
+    "elu_",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hardtanh_",
+    "leaky_relu_",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "relu_",
+    "rrelu",
+    "rrelu_",
+    "selu",
+    "selu_",
+    "softmin",
+    "softshrink",
+    "softsign",
+    "tanhshrink",
+    "threshold",
+    "threshold_",
+]

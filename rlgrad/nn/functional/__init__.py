@@ -5,7 +5,10 @@ from __future__ import annotations
 from types import FunctionType as _FunctionType
 
 from rlgrad.autograd.ops.activations import *
+from rlgrad.autograd.ops.attention import *
 from rlgrad.autograd.ops.convolution import *
+from rlgrad.autograd.ops.dropout import *
+from rlgrad.autograd.ops.embedding import *
 from rlgrad.autograd.ops.fused import (
     binary_cross_entropy_with_logits,
     elu,
@@ -23,6 +26,7 @@ from rlgrad.autograd.ops.losses import *
 from rlgrad.autograd.ops.normalization import *
 from rlgrad.autograd.ops.pointwise import sigmoid, tanh
 from rlgrad.autograd.ops.pooling import *
+from rlgrad.autograd.ops.resampling import *
 from rlgrad.autograd.ops.spatial import *
 from rlgrad.nn.functional.activations import *
 from rlgrad.nn.functional.losses import *

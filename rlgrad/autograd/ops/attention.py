@@ -1,0 +1,61 @@
+"""Attention: values mixed by how well keys match queries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rlgrad.autograd.ops.dropout import dropout
+from rlgrad.autograd.ops.fused import softmax
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """``softmax(query @ key.T * scale + mask) @ value`` (Vaswani et al., 2017, equation 1).
+
+    Args:
+        query: ``(*, L, E)``.
+        key: ``(*, S, E)``.
+        value: ``(*, S, Ev)``.
+        attn_mask: ``(*, L, S)``: bool (true takes part) or added to the scores.
+        is_causal: position ``i`` sees positions up to ``i``; excludes ``attn_mask``.
+        scale: ``1 / sqrt(E)`` when not given.
+        enable_gqa: repeat the heads of ``key`` and ``value`` to the number of those of ``query``.
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if enable_gqa:
+        key, value = _repeat_heads(key, query.shape[-3]), _repeat_heads(value, query.shape[-3])
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = (query * factor) @ key.transpose(-2, -1)
+    xp = module_of(query._array)
+    if is_causal:
+        attn_mask = wrap(xp.tril(xp.ones((query.shape[-2], key.shape[-2]), bool)))
+    if attn_mask is not None:
+        if attn_mask._array.dtype.kind == "b":
+            bias = xp.where(attn_mask._array, 0.0, -math.inf).astype(query._array.dtype)
+            scores = scores + wrap(bias)
+        else:
+            scores = scores + attn_mask
+    weights = softmax(scores, -1)
+    if dropout_p:
+        weights = dropout(weights, dropout_p)
+    return weights @ value
+
+
+def _repeat_heads(x: Tensor, heads: int) -> Tensor:
+    lead, (have, length, width) = tuple(x.shape[:-3]), tuple(x.shape[-3:])
+    return x.unsqueeze(-3).expand(*lead, have, heads // have, length, width).reshape(*lead, heads, length, width)
+
+
+__all__: Sequence[str] = ["scaled_dot_product_attention"]
