@@ -1,7 +1,24 @@
 """Reinforcement-learning algorithms, one file each."""
 
+from rlgrad.agents.a2c import A2C, A2CConfig
 from rlgrad.agents.base import Agent
+from rlgrad.agents.config import AgentConfig
+from rlgrad.agents.ppo import PPO, PPOConfig
 from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
-from rlgrad.agents.returns import reward_to_go
+from rlgrad.agents.returns import gae, reward_to_go
+from rlgrad.agents.trpo import TRPO, TRPOConfig
 
-__all__ = ["Agent", "Reinforce", "ReinforceConfig", "reward_to_go"]
+__all__ = [
+    "A2C",
+    "PPO",
+    "TRPO",
+    "A2CConfig",
+    "Agent",
+    "AgentConfig",
+    "PPOConfig",
+    "Reinforce",
+    "ReinforceConfig",
+    "TRPOConfig",
+    "gae",
+    "reward_to_go",
+]

@@ -311,7 +311,7 @@ class Agent(ABC):
             if state is not None:
                 state = self.forget(state, starts)
             encoded = self.observations.encode(obs)
-            drawn, state = self.act_in_context(encoded, generator, state, self._mask_of(envs, infos))
+            drawn, state = self.act_in_context(encoded, generator, state, self.mask_of(envs, infos))
             return self.actions.to_env(drawn)
 
         try:
@@ -338,7 +338,7 @@ class Agent(ABC):
             self._evaluation_envs = make(self.env, wanted, **self.env_options)
         return self._evaluation_envs
 
-    def _mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
+    def mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
         """(num_envs, choices) bool, which actions the environments allow; None where they do not say."""
         return None
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
+
+import numpy as np
 
 import rlgrad
 from rlgrad import Tensor, nn
+from rlgrad.agents.heads import Head
 from rlgrad.backend.errors import nearest
-from rlgrad.distributions import Categorical, DiagonalNormal
+from rlgrad.nn.utils.rnn import PackedSequence
 
-__all__ = ["ACTIVATIONS", "Policy", "mlp"]
+__all__ = ["ACTIVATIONS", "Policy", "Recurrent", "Sequences", "cut_into_sequences", "mlp", "recurrent", "run_net"]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -54,30 +59,120 @@ def mlp(
 
 
 class Policy(nn.Module):
-    """A network whose outputs are the parameters of a distribution over actions.
-
-    Discrete actions: the outputs are logits of a categorical distribution. Continuous actions: they are the
-    mean of a normal distribution with independent components, whose logarithmic standard deviation is a
-    parameter of its own that does not depend on the observation.
+    """A network with the head that makes a distribution over actions of its outputs.
 
     Args:
-        net: module from (n, obs_dim) to (n, action_dim).
-        discrete: whether actions are indices.
-        action_dim: number of choices or of components.
-        log_std: initial logarithm of the standard deviation, in units in which the action bounds are -1 and
-            1.
+        net: module from (n, obs_dim) to (n, head.width), or a `Recurrent` of these widths.
+        head: for the kind of actions, from `make_head`.
     """
 
-    def __init__(self, net: nn.Module, discrete: bool, action_dim: int, log_std: float = 0.0) -> None:
+    def __init__(self, net: nn.Module, head: Head) -> None:
         super().__init__()
         self.net = net
-        self.discrete = discrete
-        if not discrete:
-            self.log_std = nn.Parameter(rlgrad.full((action_dim,), float(log_std)))
+        self.head = head
 
-    def forward(self, obs: Tensor) -> Categorical | DiagonalNormal:
-        """The distribution over actions for `obs: (n, obs_dim)`."""
-        output = self.net(obs)
-        if self.discrete:
-            return Categorical(logits=output)
-        return DiagonalNormal(output, self.log_std.exp())
+    def forward(
+        self, obs: Tensor, actions: Tensor, mask: np.ndarray | None = None, sequences: Sequences | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """(n,) log-probabilities of `actions` and (n,) entropies for `obs: (n, obs_dim)`."""
+        return self.head.log_prob_and_entropy(run_net(self.net, obs, sequences), actions, mask)
+
+
+def run_net(net: nn.Module, obs: Tensor, sequences: Sequences | None) -> Tensor:
+    """A network's outputs, for a recurrent one along `sequences`."""
+    return net(obs) if sequences is None else net(obs, sequences)[0]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Uninterrupted pieces of episodes in one batch, step after step and longest piece first.
+
+    Attributes:
+        index: (n,) for each row of the batch its place in the flattened rollout, `step * num_envs + copy`.
+        batch_sizes: (longest,) how many pieces still run at each step.
+        state: arrays (1, pieces, size), the recurrent state each piece begins with.
+        last: (copies,) the piece in which each copy's recording ends.
+        ends: (pieces,) for each piece the place of its last row in the flattened rollout.
+    """
+
+    index: np.ndarray
+    batch_sizes: np.ndarray
+    state: tuple[np.ndarray, ...]
+    last: np.ndarray
+    ends: np.ndarray
+
+
+def cut_into_sequences(starts: np.ndarray, state: tuple[np.ndarray, ...], copies: np.ndarray) -> Sequences:
+    """Cuts a rollout where episodes begin.
+
+    Args:
+        starts: (steps, num_envs) bool, which steps begin an episode: their state is zero.
+        state: arrays (1, num_envs, size), the state before the first step.
+        copies: which copies of the environment to take.
+    """
+    steps, num_envs = starts.shape
+    cuts = starts[:, copies].copy()
+    cuts[0] = True
+    column, begin = np.nonzero(cuts.T)
+    number = np.diff(np.append(np.flatnonzero(begin == 0), len(begin)))
+    following = np.append(begin[1:], 0)
+    length = np.where(following == 0, steps, following) - begin
+    order = np.argsort(-length, kind="stable")
+    column, begin, length = column[order], begin[order], length[order]
+    running = np.arange(length[0])[:, None] < length
+    place = (begin + np.arange(length[0])[:, None]) * num_envs + copies[column]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    goes_on = (begin == 0) & ~starts[0, copies[column]]
+    inherited = tuple(array[:, copies[column]] * goes_on[None, :, None].astype(array.dtype) for array in state)
+    ends = (begin + length - 1) * num_envs + copies[column]
+    return Sequences(place[running], running.sum(1), inherited, rank[np.cumsum(number) - 1], ends)
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer with a network on top.
+
+    Args:
+        core: `nn.LSTM` or `nn.GRU` of one layer and one direction.
+        top: module from the core's width to the outputs.
+    """
+
+    def __init__(self, core: nn.LSTM | nn.GRU, top: nn.Module) -> None:
+        super().__init__()
+        self.core = core
+        self.top = top
+
+    def initial_state(self, n: int) -> tuple[np.ndarray, ...]:
+        """Zeros: one array (1, n, size) for a GRU, two for an LSTM."""
+        zeros = np.zeros((1, n, self.core.hidden_size), dtype=np.float32)
+        return (zeros, zeros.copy()) if isinstance(self.core, nn.LSTM) else (zeros,)
+
+    def forward(self, obs: Tensor, sequences: Sequences) -> tuple[Tensor, tuple[np.ndarray, ...]]:
+        """Outputs (n, width) along sequences, and the state (1, pieces, size) after each of them."""
+        packed = PackedSequence(obs, rlgrad.from_numpy(sequences.batch_sizes))
+        out, state = self.core(packed, self._given(sequences.state, obs))
+        return self.top(out.data), self._taken(state)
+
+    def step(self, obs: Tensor, state: tuple[np.ndarray, ...]) -> tuple[Tensor, tuple[np.ndarray, ...]]:
+        """Outputs (n, width) for one step `obs: (n, obs_dim)`, and the state after it."""
+        out, after = self.core(obs.unsqueeze(0), self._given(state, obs))
+        return self.top(out.squeeze(0)), self._taken(after)
+
+    def _given(self, state: tuple[np.ndarray, ...], like: Tensor) -> Any:
+        tensors = tuple(rlgrad.from_numpy(np.ascontiguousarray(array)).to(like.device) for array in state)
+        return tensors if isinstance(self.core, nn.LSTM) else tensors[0]
+
+    def _taken(self, state: Any) -> tuple[np.ndarray, ...]:
+        tensors = state if isinstance(self.core, nn.LSTM) else (state,)
+        return tuple(tensor.detach().cpu().numpy() for tensor in tensors)
+
+
+def recurrent(kind: str, obs_dim: int, size: int, sizes: Sequence[int], activation: str, gain: float) -> Recurrent:
+    """An LSTM or GRU with an MLP of `sizes` on top; orthogonal recurrent weights, zero biases."""
+    core = {"lstm": nn.LSTM, "gru": nn.GRU}[kind](obs_dim, size)
+    for name, parameter in core.named_parameters():
+        if name.startswith("bias"):
+            nn.init.zeros_(parameter)
+        else:
+            nn.init.orthogonal_(parameter)
+    return Recurrent(core, mlp([size, *sizes], activation, gain))

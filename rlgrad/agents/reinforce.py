@@ -16,6 +16,7 @@ from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.episodes import play_episodes
+from rlgrad.agents.heads import make_head
 from rlgrad.agents.networks import Policy, mlp
 from rlgrad.agents.returns import reward_to_go
 from rlgrad.envs import EnvFactory, RunningMeanStd
@@ -134,10 +135,11 @@ class Reinforce(Agent):
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
-        obs_dim, action_dim, hidden = self.observations.dim, self.actions.dim, list(config.hidden_sizes)
+        obs_dim, hidden = self.observations.dim, list(config.hidden_sizes)
+        head = make_head(self.envs.single_action_space, config.log_std)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
-            net = mlp([obs_dim, *hidden, action_dim], config.activation, output_gain=0.01)
-            self.policy = Policy(net, self.actions.discrete, action_dim, config.log_std).to(device)
+            net = mlp([obs_dim, *hidden, head.width], config.activation, output_gain=0.01)
+            self.policy = Policy(net, head).to(device)
             self.baseline = mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
@@ -164,13 +166,7 @@ class Reinforce(Agent):
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
         with rlgrad.no_grad():
             output = self.policy.net(self.tensor(self._normalize(encoded))).cpu().numpy()
-            if self.actions.discrete:
-                # Gumbel-max: adding Gumbel noise to logits and taking the largest draws from their softmax.
-                return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(-1)
-            if generator is None:
-                return output
-            noise = generator.standard_normal(output.shape, dtype=np.float32)
-            return output + self.policy.log_std.exp().cpu().numpy() * noise
+        return self.policy.head.draw(output, generator, None)
 
     def values(self, encoded: np.ndarray) -> np.ndarray:
         """(n,) values of encoded observations (n, obs_dim), in units of return; zeros without a baseline."""
@@ -214,9 +210,8 @@ class Reinforce(Agent):
         advantage = returns - values
         if config.normalize_returns:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        distribution = self.policy(obs)
-        log_prob = distribution.log_prob(actions)
-        entropy = distribution.entropy().mean()
+        log_prob, entropies = self.policy(obs, actions)
+        entropy = entropies.mean()
         policy_loss = -(log_prob * self.tensor(advantage)).mean()
         loss = policy_loss - config.entropy_coef * entropy
         self._step(self.optimizer, self.policy, {"policy": loss})

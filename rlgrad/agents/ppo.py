@@ -1,0 +1,122 @@
+"""PPO: proximal policy optimization with a clipped objective.
+
+Source: Schulman et al., Proximal Policy Optimization Algorithms (2017), equations 7 and 9; Huang et al., The 37
+Implementation Details of Proximal Policy Optimization (2022), for the details.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import rlgrad
+from rlgrad import optim
+from rlgrad.agents.config import require
+from rlgrad.agents.on_policy import OnPolicyAgent, OnPolicyConfig
+from rlgrad.agents.rollout import Rollout
+from rlgrad.training import Linear
+
+__all__ = ["PPO", "PPOConfig"]
+
+_FIGURES = (
+    "loss/policy",
+    "loss/value",
+    "policy/entropy",
+    "policy/kl",
+    "policy/clip_fraction",
+    "optimizer/gradient_norm",
+)
+
+
+@dataclass
+class PPOConfig(OnPolicyConfig):
+    """Settings of `PPO`, beside those of every agent that learns from rollouts.
+
+    Args:
+        batch_size: rows per gradient step.
+        epochs: passes over each rollout.
+        clip_range: how far the probability of an action may move, relative to what it was, before it gains
+            nothing more.
+        clip_range_end: the clip range falls in a straight line to this by the end of `learn`; None keeps it.
+        value_clip_range: how far values may move from what they were, likewise; None does not clip them.
+        target_kl: an epoch ends the update before a step, once the policy has moved further than 1.5 times this
+            from where it was; None never.
+    """
+
+    batch_size: int = 256
+    epochs: int = 10
+    clip_range: float = 0.2
+    clip_range_end: float | None = None
+    value_clip_range: float | None = None
+    target_kl: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(
+            self,
+            positive=["clip_range", "value_clip_range", "target_kl"],
+            at_least={"batch_size": 1, "epochs": 1, "clip_range_end": 0},
+        )
+
+
+class PPO(OnPolicyAgent):
+    """Proximal policy optimization over vector environments, feed-forward or recurrent.
+
+    Args:
+        env, config, seed, num_envs, env_options, device, policy, value: see `OnPolicyAgent`.
+
+    Example:
+        >>> from rlgrad.agents import PPO, PPOConfig
+        >>> agent = PPO("CartPole-v1", PPOConfig(n_steps=32, epochs=4), seed=0).learn(2_000)
+        >>> agent.num_updates
+        8
+    """
+
+    config_class = PPOConfig
+    config: PPOConfig
+
+    def build_optimizer(self) -> Any:
+        return optim.Adam(self.model.parameters(), lr=self.config.learning_rate, eps=1e-5)
+
+    def update(self, rollout: Rollout) -> dict[str, float]:
+        """`epochs` passes of clipped gradient steps over a rollout.
+
+        Returns:
+            Figures for the logger, under "group/name".
+        """
+        config = self.config
+        clip = Linear(config.clip_range, config.clip_range_end)(self.progress)
+        self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
+        figures: list[tuple[float, ...]] = []
+        stopped = False
+        for _ in range(config.epochs):
+            for batch in self.minibatches(rollout, config.batch_size):
+                log_prob, entropies, values = self.evaluate_minibatch(batch)
+                ratio = (log_prob - batch.log_probs).exp()
+                clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
+                policy_loss = -rlgrad.minimum(ratio * batch.advantages, clipped * batch.advantages).mean()
+
+                error = values - batch.returns
+                squares = error * error
+                if config.value_clip_range is not None:
+                    limit = config.value_clip_range
+                    near = batch.values + (values - batch.values).clamp(-limit, limit) - batch.returns
+                    squares = rlgrad.maximum(squares, near * near)
+                value_loss = squares.mean()
+                entropy = entropies.mean()
+                loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
+
+                # The estimate of KL(old || new) with the smaller variance: Schulman, Approximating KL Divergence.
+                moved = ratio.detach().cpu().numpy()
+                kl = float((moved - 1.0 - np.log(moved)).mean())
+                if config.target_kl is not None and kl > 1.5 * config.target_kl:
+                    stopped = True
+                    break
+                norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
+                outside = float((np.abs(moved - 1.0) > clip).mean())
+                figures.append((policy_loss.item(), value_loss.item(), entropy.item(), kl, outside, norm))
+            if stopped:
+                break
+        return {**self.summary(rollout, _FIGURES, figures), "policy/clip_range": clip}
