@@ -3,6 +3,7 @@
 from rlgrad.agents.a2c import A2C, A2CConfig
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig
+from rlgrad.agents.dqn import DQN, DQNConfig
 from rlgrad.agents.ppo import PPO, PPOConfig
 from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
 from rlgrad.agents.returns import gae, reward_to_go
@@ -10,11 +11,13 @@ from rlgrad.agents.trpo import TRPO, TRPOConfig
 
 __all__ = [
     "A2C",
+    "DQN",
     "PPO",
     "TRPO",
     "A2CConfig",
     "Agent",
     "AgentConfig",
+    "DQNConfig",
     "PPOConfig",
     "Reinforce",
     "ReinforceConfig",

@@ -1,0 +1,278 @@
+"""Deep Q-learning with the improvements that together make Rainbow, each a setting of its own.
+
+Source: Mnih et al., Human-Level Control through Deep Reinforcement Learning (2015); van Hasselt, Guez and Silver,
+Deep Reinforcement Learning with Double Q-learning (2016); Wang et al., Dueling Network Architectures (2016); Hessel
+et al., Rainbow (2018). The parts' own papers are named where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+import rlgrad
+from rlgrad import Tensor, nn
+from rlgrad.agents.buffers import PrioritizedReplay, ReplayBuffer, Transitions
+from rlgrad.agents.config import require
+from rlgrad.agents.exploration import NoisyLinear
+from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, target_of
+from rlgrad.agents.projections import project_categorical, quantile_huber_loss
+from rlgrad.nn import functional as F
+from rlgrad.optim import polyak_update
+from rlgrad.training.schedules import Linear
+
+__all__ = ["DQN", "DQNConfig"]
+
+
+@dataclass
+class DQNConfig(OffPolicyConfig):
+    """Settings of `DQN`; with `rainbow()` all improvements are on.
+
+    Args:
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
+            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
+            normalize_observations: as `OffPolicyConfig`.
+        double: the network in training chooses the next action, the target network values it.
+        dueling: the network puts out the state's value and the actions' advantages.
+        prioritized: draw transitions with large errors more often.
+        priority_alpha: 0 for uniform draws, 1 for draws in proportion to the error.
+        priority_beta: how far weights undo the bias of the draws at first; it grows to 1.
+        priority_beta_steps: environment steps until it is 1.
+        distribution: what is learned of the return: its "mean", a "categorical" distribution (C51) or
+            "quantile" values (QR-DQN).
+        atoms: atoms or quantiles of it.
+        v_min, v_max: ends of the categorical support, in units of return.
+        noisy: explore by learned noise in the network, besides epsilon.
+        noisy_sigma: its initial size.
+        exploration_initial, exploration_final: chance of a random action at first and in the end.
+        exploration_steps: environment steps in which it falls from one to the other.
+        target_update_interval: environment steps between two updates of the target network.
+        tau: how far the target network goes towards the other then; 1 copies it.
+    """
+
+    learning_rate: float = 1e-4
+    hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
+    batch_size: int = 32
+    train_freq: int = 4
+    max_grad_norm: float | None = 10.0
+    double: bool = True
+    dueling: bool = False
+    prioritized: bool = False
+    priority_alpha: float = 0.6
+    priority_beta: float = 0.4
+    priority_beta_steps: int = 100_000
+    distribution: Literal["mean", "categorical", "quantile"] = "mean"
+    atoms: int = 51
+    v_min: float = -10.0
+    v_max: float = 10.0
+    noisy: bool = False
+    noisy_sigma: float = 0.5
+    exploration_initial: float = 1.0
+    exploration_final: float = 0.05
+    exploration_steps: int = 10_000
+    target_update_interval: int = 10_000
+    tau: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fractions = ["tau", "exploration_initial", "exploration_final", "priority_alpha", "priority_beta"]
+        counts = ("exploration_steps", "target_update_interval", "priority_beta_steps")
+        require(self, ["noisy_sigma"], fractions, {**dict.fromkeys(counts, 1), "atoms": 2})
+        if self.distribution not in ("mean", "categorical", "quantile"):
+            raise ValueError(f"distribution must be mean, categorical or quantile, got {self.distribution!r}.")
+        if not self.v_min < self.v_max:
+            raise ValueError(f"v_min must be below v_max, got {self.v_min} and {self.v_max}.")
+
+    @classmethod
+    def rainbow(cls, **settings: Any) -> DQNConfig:
+        """All improvements on, with three-step returns; `settings` go on top."""
+        on = dict.fromkeys(("double", "dueling", "prioritized", "noisy"), True)
+        exploration = {"exploration_initial": 0.0, "exploration_final": 0.0}
+        return cls(**{**on, "distribution": "categorical", "n_steps": 3, **exploration, **settings})
+
+
+class DQN(OffPolicyAgent):
+    """Deep Q-learning for Discrete actions.
+
+    Args:
+        env, config, seed, num_envs, env_options, device: as `Agent`.
+        optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        q_network: a module of your own from encoded observations (n, ...) to (n, outputs), where outputs is
+            the number of actions, one more if `dueling`, times `atoms` for distributions. The dueling value
+            comes first. Noise inside it is yours.
+
+    Example:
+        >>> config = DQNConfig(hidden_sizes=[32], learning_starts=64, prioritized=True, n_steps=3)
+        >>> DQN("CartPole-v1", config, seed=0).learn(128).num_updates
+        17
+    """
+
+    config_class = DQNConfig
+    config: DQNConfig
+
+    def __init__(
+        self,
+        env: Any,
+        config: DQNConfig | None = None,
+        seed: int = 0,
+        num_envs: int | None = None,
+        env_options: dict[str, Any] | None = None,
+        device: str = "cpu",
+        optimizer: dict[str, Any] | None = None,
+        q_network: nn.Module | None = None,
+    ) -> None:
+        super().__init__(env, config, seed, num_envs, env_options, device, optimizer)
+        config = self.config
+        if not self.actions.discrete:
+            raise TypeError(f"DQN chooses among Discrete actions, got {self.actions.space}: use SAC or TD3.")
+        self.width = 1 if config.distribution == "mean" else config.atoms
+        with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
+            net = self._default_network() if q_network is None else q_network
+        self.q_network = net.to(device)
+        self.target_network = target_of(self.q_network)
+        self.noisy_layers = [
+            layer
+            for network in (self.q_network, self.target_network)
+            for layer in network.modules()
+            if isinstance(layer, NoisyLinear)
+        ]
+        self.optimizer = self.make_optimizer(self.q_network)
+        self.support = self.tensor(np.linspace(config.v_min, config.v_max, config.atoms, dtype=np.float32))
+        self._epsilon = Linear(config.exploration_initial, config.exploration_final)
+        self._beta = Linear(config.priority_beta, 1.0)
+        self._moved = True
+
+    @property
+    def epsilon(self) -> float:
+        """The chance of a random action at this step."""
+        return self._epsilon(self.num_timesteps / self.config.exploration_steps)
+
+    def outputs(self, network: nn.Module, obs: Tensor) -> Tensor:
+        """(n, actions, width): values, logits of the atoms' probabilities, or quantiles, of each action."""
+        out = network(obs)
+        if self.width == 1 and not self.config.dueling:
+            return out.unsqueeze(2)
+        out = out.reshape(len(obs), -1, self.width)
+        if not self.config.dueling:
+            return out
+        advantage = out[:, 1:]
+        return out[:, :1] + advantage - advantage.mean(1, keepdim=True)
+
+    def q_values(self, network: nn.Module, obs: Tensor) -> Tensor:
+        """(n, actions) expected returns."""
+        return self.expected(self.outputs(network, obs))
+
+    def expected(self, outputs: Tensor) -> Tensor:
+        """(n, actions) expected returns of what `outputs` gave."""
+        if self.config.distribution == "mean":
+            return outputs.squeeze(2)
+        if self.config.distribution == "quantile":
+            return outputs.mean(2)
+        return outputs.softmax(2) @ self.support
+
+    def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        number, epsilon = len(encoded), self.epsilon
+        if generator is None:
+            return self._greedy(encoded, noisy=False)
+        explore = generator.random(number) < epsilon
+        actions = generator.integers(self.actions.dim, size=number)
+        if not explore.all():
+            self._reset_noise(generator)
+            actions = np.where(explore, actions, self._greedy(encoded, noisy=True))
+        return actions
+
+    def collect(self) -> None:
+        before = self.num_timesteps
+        super().collect()
+        interval = self.config.target_update_interval
+        # A hard update between two rounds of training copies what is already there.
+        if self.num_timesteps // interval > before // interval and (self._moved or self.config.tau < 1.0):
+            polyak_update(self.q_network, self.target_network, self.config.tau)
+            self._moved = False
+
+    def update(self, batch: Transitions) -> dict[str, Any]:
+        config = self.config
+        obs, next_obs = self.inputs(batch.obs), self.inputs(batch.next_obs)
+        actions, weights = self.tensor(batch.actions), batch.weights
+        self._reset_noise(self.generators["minibatch"])
+        self._moved = True
+
+        with rlgrad.no_grad():
+            following = self.outputs(self.target_network, next_obs)
+            judge = self.q_values(self.q_network, next_obs) if config.double else self.expected(following)
+            following = choose(following, judge.argmax(1))
+        chosen = choose(self.outputs(self.q_network, obs), actions)
+
+        if config.distribution == "categorical":
+            probabilities = following.softmax(1).cpu().numpy()
+            target = project_categorical(probabilities, batch.rewards, batch.discounts, config.v_min, config.v_max)
+            errors = losses = -(self.tensor(target) * chosen.log_softmax(1)).sum(1)
+        else:
+            rewards, discounts = self.tensor(batch.rewards), self.tensor(batch.discounts)
+            targets = rewards.unsqueeze(1) + discounts.unsqueeze(1) * following
+            if config.distribution == "quantile":
+                errors = losses = quantile_huber_loss(chosen, targets)
+            else:
+                errors = (targets - chosen).detach().squeeze(1)
+                losses = F.smooth_l1_loss(chosen, targets, reduction="mean" if weights is None else "none")
+        loss = losses.mean() if weights is None else (losses.reshape(-1) * self.tensor(weights)).mean()
+        norm = self.minimize(self.optimizer, loss, "q")
+
+        if isinstance(self.buffer, PrioritizedReplay):
+            self.buffer.update_priorities(batch.index, errors.detach().cpu().numpy())
+            self.buffer.beta = self._beta(self.num_timesteps / config.priority_beta_steps)
+        q = chosen.detach() if config.distribution != "categorical" else chosen.detach().softmax(1) @ self.support
+        return {
+            "loss/q": loss,
+            "q/mean": q,
+            "q/grad_norm": norm,
+            "exploration/epsilon": self.epsilon,
+            "train/learning_rate": self.optimizer.param_groups[0]["lr"],
+        }
+
+    def make_buffer(self) -> ReplayBuffer:
+        config = self.config
+        if not config.prioritized:
+            return super().make_buffer()
+        return PrioritizedReplay(**self.buffer_layout(), alpha=config.priority_alpha, beta=config.priority_beta)
+
+    def components(self) -> dict[str, Any]:
+        names = ("q_network", "target_network", "optimizer")
+        return {**super().components(), **{name: getattr(self, name) for name in names}}
+
+    def _greedy(self, encoded: np.ndarray, noisy: bool) -> np.ndarray:
+        if self.noisy_layers:
+            self.q_network.train(noisy)
+        with rlgrad.no_grad():
+            values = self.q_values(self.q_network, self.inputs(encoded)).cpu().numpy()
+        if self.noisy_layers:
+            self.q_network.train()
+        return values.argmax(1)
+
+    def _reset_noise(self, generator: np.random.Generator) -> None:
+        for layer in self.noisy_layers:
+            layer.reset_noise(generator)
+
+    def _default_network(self) -> nn.Sequential:
+        net = self.make_net(0, (self.actions.dim + self.config.dueling) * self.width)
+        if not self.config.noisy:
+            return net
+        return nn.Sequential(
+            *[
+                NoisyLinear(layer.in_features, layer.out_features, self.config.noisy_sigma)
+                if isinstance(layer, nn.Linear)
+                else layer
+                for layer in net
+            ]
+        )
+
+
+def choose(outputs: Tensor, actions: Tensor) -> Tensor:
+    """(n, width) of `outputs: (n, actions, width)`, the part of one action in each row."""
+    number, width = len(outputs), outputs.shape[2]
+    index = actions.reshape(number, 1)
+    if width == 1:
+        return outputs.squeeze(2).gather(1, index)
+    return outputs.gather(1, index.unsqueeze(2).expand(number, 1, width)).squeeze(1)

@@ -1,0 +1,211 @@
+"""What agents with a replay memory share: collecting steps, drawing batches, saving both."""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rlgrad import Tensor, nn, optim
+from rlgrad.agents.base import Agent
+from rlgrad.agents.buffers import ReplayBuffer, Transitions
+from rlgrad.agents.config import AgentConfig, require
+from rlgrad.agents.networks import mlp
+from rlgrad.envs import RunningMeanStd
+from rlgrad.training import check_finite
+
+__all__ = ["OffPolicyAgent", "OffPolicyConfig"]
+
+
+@dataclass
+class OffPolicyConfig(AgentConfig):
+    """Settings of agents that learn from a replay memory.
+
+    Args:
+        num_envs, gamma, solved_return, solved_episodes: as `AgentConfig`.
+        learning_rate: step size of every optimizer.
+        hidden_sizes: widths of the hidden layers of each network.
+        activation: function between layers: relu, tanh or leaky_relu.
+        buffer_size: transitions that the replay memory keeps.
+        learning_starts: environment steps with random actions before the first update.
+        batch_size: transitions in one update.
+        train_freq: steps of the vector environment between two rounds of updates.
+        gradient_steps: updates in a round; -1 for as many as environment steps were taken.
+        n_steps: rewards that are summed before the value function takes over.
+        max_grad_norm: a gradient is shortened to this norm where it is longer; None for never.
+        normalize_observations: shift and scale observations by their running mean and std.
+    """
+
+    num_envs: int = 1
+    learning_rate: float = 3e-4
+    hidden_sizes: list[int] = field(default_factory=lambda: [256, 256])
+    activation: str = "relu"
+    buffer_size: int = 1_000_000
+    learning_starts: int = 100
+    batch_size: int = 256
+    train_freq: int = 1
+    gradient_steps: int = 1
+    n_steps: int = 1
+    max_grad_norm: float | None = None
+    normalize_observations: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least: dict[str, float] = dict.fromkeys(("buffer_size", "batch_size", "train_freq", "n_steps"), 1)
+        require(self, ["learning_rate", "max_grad_norm"], at_least={**least, "learning_starts": 0})
+        if self.gradient_steps < 1 and self.gradient_steps != -1:
+            raise ValueError(f"gradient_steps must be at least 1, or -1, got {self.gradient_steps}.")
+
+
+class OffPolicyAgent(Agent):
+    """An agent that learns from a replay memory.
+
+    A subclass builds its networks, implements `act` (exploring, when given a generator), `update` and
+    `components`, and extends the components of this class.
+    """
+
+    config_class = OffPolicyConfig
+    config: OffPolicyConfig
+    log_every = 1000
+    figures_every: ClassVar[int] = 100
+    """Environment steps between two reports of what an update saw; forming the means takes time."""
+
+    def __init__(
+        self,
+        env: Any,
+        config: Any = None,
+        seed: int = 0,
+        num_envs: int | None = None,
+        env_options: dict[str, Any] | None = None,
+        device: str = "cpu",
+        optimizer: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(env, config, seed, num_envs, env_options, device)
+        self.optimizer_options = {"name": "adam", **(optimizer or {})}
+        probe = self.observations.encode(self.envs.observation_space.sample())
+        self.obs_shape, self._obs_dtype = probe.shape[1:], probe.dtype
+        self.observation_stats = RunningMeanStd(self.obs_shape)
+        self.buffer = self.make_buffer()
+        self._next_figures = 0
+
+    @abstractmethod
+    def update(self, batch: Transitions) -> dict[str, Any]:
+        """One step of every optimizer on `batch`.
+
+        Returns:
+            Figures to log, under "group/name"; tensors and arrays stand for their mean.
+        """
+
+    def iterate(self) -> dict[str, float]:
+        config = self.config
+        before = self.num_timesteps
+        for _ in range(config.train_freq):
+            self.collect()
+        if self.num_timesteps <= config.learning_starts:
+            return {}
+        count = config.gradient_steps if config.gradient_steps > 0 else self.num_timesteps - before
+        figures: dict[str, Any] = {}
+        for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"]):
+            figures = self.update(batch)
+            self.num_updates += 1
+        if self.num_timesteps < self._next_figures:
+            return {}
+        self._next_figures = self.num_timesteps + self.figures_every
+        return {**{name: mean_of(value) for name, value in figures.items()}, **self.buffer.metrics()}
+
+    def collect(self) -> None:
+        """Takes one step in every copy and stores it."""
+        obs, began = self.obs, time.perf_counter()
+        generator = self.generators["exploration"]
+        if self.num_timesteps < self.config.learning_starts:
+            actions = self.random_actions(generator)
+        else:
+            actions = self.act(obs, generator)
+        self.seconds += time.perf_counter() - began
+        step = self.step(actions)
+        self.buffer.add(obs, actions, step.rewards, step.next_obs, step.terminated, step.truncated)
+        if self.config.normalize_observations:
+            self.observation_stats.update(obs)
+
+    def random_actions(self, generator: np.random.Generator) -> np.ndarray:
+        """Uniform actions for every copy, (num_envs,) or (num_envs, action_dim) from -1 to 1."""
+        if self.actions.discrete:
+            return generator.integers(self.actions.dim, size=self.num_envs)
+        return generator.uniform(-1.0, 1.0, (self.num_envs, self.actions.dim)).astype(np.float32)
+
+    def make_buffer(self) -> ReplayBuffer:
+        """An empty replay memory for the settings."""
+        return ReplayBuffer(**self.buffer_layout())
+
+    def buffer_layout(self) -> dict[str, Any]:
+        """The arguments that every kind of replay memory takes."""
+        config, discrete = self.config, self.actions.discrete
+        return {
+            "capacity": config.buffer_size,
+            "num_envs": self.num_envs,
+            "obs_shape": self.obs_shape,
+            "obs_dtype": self._obs_dtype,
+            "action_shape": () if discrete else (self.actions.dim,),
+            "action_dtype": np.int64 if discrete else np.float32,
+            "n_steps": config.n_steps,
+            "gamma": config.gamma,
+        }
+
+    def make_net(self, extra_inputs: int, outputs: int) -> nn.Sequential:
+        """An MLP from a flat observation, and `extra_inputs` beside it, to `outputs`."""
+        sizes = [int(np.prod(self.obs_shape)) + extra_inputs, *self.config.hidden_sizes, outputs]
+        return mlp(sizes, self.config.activation, orthogonal=False)
+
+    def inputs(self, obs: np.ndarray) -> Tensor:
+        """Encoded observations (n, ...) as the networks want them: normalised if so set, float32."""
+        if self.config.normalize_observations:
+            obs = self.observation_stats.normalize(obs)
+        return self.tensor(obs if obs.dtype == np.float32 else obs.astype(np.float32))
+
+    def make_optimizer(self, *modules: nn.Module) -> Any:
+        """The optimizer of the settings over the parameters of `modules`."""
+        parameters = [parameter for module in modules for parameter in module.parameters()]
+        return optim.make(params=parameters, lr=self.config.learning_rate, **self.optimizer_options)
+
+    def minimize(self, optimizer: Any, loss: Tensor, name: str) -> float:
+        """One step of `optimizer` down `loss`; only its own parameters get gradients.
+
+        Returns:
+            The gradient's norm before it was clipped.
+
+        Raises:
+            NonFiniteError: the loss or a gradient is NaN or infinite; the parameters are as they were.
+        """
+        parameters = optimizer.param_groups[0]["params"]
+        optimizer.zero_grad()
+        loss.backward(inputs=parameters)
+        limit = self.config.max_grad_norm
+        norm = float(nn.utils.clip_grad_norm_(parameters, float("inf") if limit is None else limit))
+        named = ((f"{name}.{number}", parameter) for number, parameter in enumerate(parameters))
+        check_finite(self.num_timesteps, {f"loss/{name}": loss.item(), "grad_norm": norm}, named)
+        optimizer.step()
+        return norm
+
+    def components(self) -> dict[str, Any]:
+        return {"buffer": self.buffer, "observation_stats": self.observation_stats}
+
+    def _constructor_options(self) -> dict[str, Any]:
+        return {"optimizer": self.optimizer_options}
+
+
+def target_of(network: nn.Module) -> nn.Module:
+    """A copy of a network that follows it and gets no gradients."""
+    target = copy.deepcopy(network)
+    for parameter in target.parameters():
+        parameter.requires_grad_(False)
+    return target
+
+
+def mean_of(value: Any) -> float:
+    """A number, or the mean of an array or tensor."""
+    array = value.detach().cpu().numpy() if isinstance(value, Tensor) else value
+    return float(np.mean(array))
