@@ -152,12 +152,13 @@ def test_no_registered_derivative_lacks_samples(monkeypatch):
             seeds = [g.requires_grad_() for g in weights(results, rlgrad)]
             rlgrad.autograd.grad(results, leaves, seeds, create_graph=True, allow_unused=True)
     in_place_or_copies = {"fill", "copy", "index_put", "move", "heaviside", "zero"}
+    drawn = {"bernoulli", "normal_of_both", "normal_of_mean", "normal_of_std", "poisson"}  # no gradient flows
     straight_from_functions = {name for name, op in REGISTRY.items() if op.differentiable and op.inputs} - used
     number_forms = {name for name in straight_from_functions if name.rsplit("_", 1)[0] in SAMPLES}
     # Elementwise ops hold their plans from the start.
     elementwise = number_forms | {name for name in straight_from_functions if name in SAMPLES}
     tested_as_modules = {"rnn_layer", "gru_layer", "lstm_layer"}
-    assert sorted(straight_from_functions - elementwise - in_place_or_copies - tested_as_modules) == []
+    assert sorted(straight_from_functions - elementwise - in_place_or_copies - drawn - tested_as_modules) == []
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -180,7 +181,7 @@ def test_value_is_torchs(torch, name, dtype):
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_gradient_is_torchs(torch, name, layout):
     mine, other = pair(torch, name)
-    if layout != "C" and name in ("view", "view_as", "nll_loss"):
+    if layout != "C" and name in ("view", "view_as", "nll_loss", "max_unpool2d", "max_unpool3d"):
         pytest.skip("torch wants contiguous memory here")
     for sample in all_samples(name):
         with warnings.catch_warnings():

@@ -237,6 +237,10 @@ def text(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:160]}".replace("\n", " ")
 
 
+TIED = {"sort", "argsort", "topk", "kthvalue", "mode", "median", "nanmedian"}
+"""Entries whose indices are free where elements are equal."""
+
+
 class Comparison:
     """An entry of ``op_db`` run through both libraries.
 
@@ -291,6 +295,8 @@ class Comparison:
             expected = process(expected)
         if any(isinstance(y, torch.Tensor) and "complex" in str(y.dtype) for y in flat(expected)):
             return None
+        if self.entry.name in TIED and sample.input.unique().numel() < sample.input.numel():
+            found, expected = ([y for y in flat(r) if "int64" not in str(y.dtype)] for r in (found, expected))
         return differences(found, expected, self.exact, what)
 
     def in_place(self, sample: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import public
+from rlgrad.autograd.ops.define import public, write_out
 from rlgrad.autograd.registry import REGISTRY, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
@@ -208,23 +208,35 @@ def empty(
     dtype: Any = None,
     device: Device = None,
     requires_grad: bool = False,
+    out: Tensor | None = None,
     layout: Any = None,
     pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor whose elements are yet to be written."""
-    return _new("empty", _shape(shape, size), dtype, device, requires_grad)
+    return _new("empty", _shape(shape, size), dtype, device, requires_grad, out)
 
 
 def full(
-    size: Any, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """A tensor filled with one value; its dtype is the value's unless given."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     dtype = dtypes.scalar_dtype(fill_value) if dtype is None else dtype
     result = empty(_shape((size,)), dtype=dtype, device=device)
+    if result._array.dtype.kind in "iu" and not isinstance(fill_value, bool):
+        fill_value = np.asarray(fill_value).astype(result._array.dtype).item()  # wraps as a conversion does
     result._array[...] = fill_value
+    if out is not None:
+        return write_out(out, result)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -248,7 +260,14 @@ zeros_like, ones_like, empty_like = _like(zeros), _like(ones), _like(empty)
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    layout: Any = None,
+    memory_format: Any = None,
 ) -> Tensor:
     """:func:`full` with the shape, dtype and device of ``input``."""
     return full(
@@ -268,6 +287,8 @@ def arange(
     dtype: Any = None,
     device: Device = None,
     requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """Numbers from ``start`` up to, not including, ``end``."""
     if end is None:
@@ -284,24 +305,43 @@ def arange(
     if not all(math.isfinite(x) for x in (start, end, step)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if kind.kind in "iu":
+        count = max(math.ceil((end - start) / step), 0)
         start, end, step = int(start), int(end), int(step)
         if step == 0:
             raise RuntimeError("step must be nonzero")
-        count = max(-((start - end) // step), 0)
+        if kind == np.int64:  # exact beyond 2**53
+            count = max(-((start - end) // step), 0)
     else:
         count = max(math.ceil((end - start) / step), 0)
     array = (start + np.arange(count) * step).astype(kind)
-    return _place(array, device, requires_grad)
+    return _place(array, device, requires_grad) if out is None else write_out(out, _place(array, device, False))
+
+
+def _between(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray:
+    """Evenly spaced numbers, between whole ones where the result is whole."""
+    first, last = (int(x) if kind.kind in "iu" else float(x) for x in (start, end))
+    return np.linspace(first, last, steps)
 
 
 def linspace(
-    start: Any, end: Any, steps: int, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
+    if dtype is None and out is not None:
+        dtype = out.dtype
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    return _place(np.linspace(float(start), float(end), steps).astype(kind), device, requires_grad)
+    result = _place(_between(start, end, steps, kind).astype(kind), device, requires_grad)
+    return result if out is None else out.copy_(result)
 
 
 def logspace(
@@ -313,22 +353,35 @@ def logspace(
     dtype: Any = None,
     device: Device = None,
     requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """``base`` to evenly spaced powers."""
+    if dtype is None and out is not None:
+        dtype = out.dtype
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    return _place((base ** np.linspace(float(start), float(end), steps)).astype(kind), device, requires_grad)
+    result = _place((base ** _between(start, end, steps, kind)).astype(kind), device, requires_grad)
+    return result if out is None else out.copy_(result)
 
 
 def eye(
-    n: int, m: int | None = None, *, dtype: Any = None, device: Device = None, requires_grad: bool = False
+    n: int,
+    m: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Device = None,
+    requires_grad: bool = False,
+    out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """The identity matrix."""
     kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
     if n < 0 or (m is not None and m < 0):
         raise RuntimeError(f"n and m must be greater or equal to 0, got {n} and {m}")
-    return _place(np.eye(n, m, dtype=kind), device, requires_grad)
+    result = _place(np.eye(n, m, dtype=kind), device, requires_grad)
+    return result if out is None else write_out(out, result)
 
 
 def _triangle(name: str, row: int, col: int, offset: int, dtype: Any, device: Device, requires_grad: bool) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import inplace, method, one_dim, public, write_out
+from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reductions import (
     _accumulable,
     _at_index,
@@ -19,6 +20,7 @@ from rlgrad.autograd.ops.reductions import (
     _spread,
     _with_index,
 )
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, to_host
@@ -322,19 +324,13 @@ def nanquantile(
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, ignore_nan=True)
 
 
-_WEIGHTS = {
-    "linear": lambda w: w,
-    "lower": lambda w: w * 0,
-    "higher": lambda w: (w > 0).astype(w.dtype),
-    "midpoint": lambda w: (w > 0).astype(w.dtype) * 0.5,
-    "nearest": None,
-}
+_PLACES = {"linear": "floor", "lower": "floor", "higher": "ceil", "midpoint": "floor", "nearest": "rint"}
 
 
 def _quantile(
     name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool
 ) -> Tensor:
-    if interpolation not in _WEIGHTS:
+    if interpolation not in _PLACES:
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
@@ -359,19 +355,20 @@ def _quantile(
     ranks = xp.clip(levels.reshape(-1) * last.astype(array.dtype), 0, None)
     if not ignore_nan:
         ranks = xp.where(nan > 0, last, ranks).astype(array.dtype)
-    low = xp.floor(ranks)
-    choose = _WEIGHTS[interpolation]
-    if choose is None:
-        low = xp.rint(ranks)
-        weight = xp.zeros_like(low)
-    else:
-        weight = choose(ranks - low)
-    high = xp.ceil(ranks) if choose is not None else low
     order = xp.argsort(array, axis=-1, kind="stable")
-    picked = [
-        rows.gather(-1, wrap(xp.take_along_axis(order, r.astype(np.int64), -1).astype(np.int64))) for r in (low, high)
-    ]
-    result = picked[0].lerp(picked[1], wrap(weight.astype(array.dtype)))
+
+    def at(places: Any) -> Tensor:
+        return rows.gather(-1, wrap(xp.take_along_axis(order, places.astype(np.int64), -1).astype(np.int64)))
+
+    result = at(getattr(xp, _PLACES[interpolation])(ranks))
+    if interpolation in ("linear", "midpoint"):
+        weight: Any = wrap(xp.full_like(ranks, 0.5))
+        if interpolation == "linear":
+            weight = wrap(ranks - xp.floor(ranks))
+            if isinstance(q, Tensor) and q.requires_grad:
+                exact = q.reshape(-1) * wrap(last.astype(array.dtype)) - wrap(xp.floor(ranks))
+                weight = where(wrap((nan == 0) | ignore_nan), exact, weight)
+        result = result.lerp(at(xp.ceil(ranks)), weight)
     shape = array.shape[:-1]
     if keepdim:
         shape = (
@@ -380,8 +377,8 @@ def _quantile(
             else (*input._array.shape[:axis], 1, *input._array.shape[axis + 1 :])
         )
     if levels.ndim:
-        return result.movedim(-1, 0).reshape((levels.size, *shape))
-    return result.squeeze(-1).reshape(shape)
+        result, shape = result.movedim(-1, 0), (levels.size, *shape)
+    return renamed(result.reshape((*shape, 1)).squeeze(-1), "SqueezeBackward4")
 
 
 # Counting

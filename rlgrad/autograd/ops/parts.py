@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.shape import _view_scatter, shape_argument
-from rlgrad.autograd.ops.writing import add_at, named_node, reshaped_in_place
+from rlgrad.autograd.ops.writing import add_at, renamed, reshaped_in_place
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
@@ -479,10 +479,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """``input`` with ``src`` in place of its :func:`as_strided` view."""
     attributes = _strided_arguments(input, size, stride, storage_offset)
-    result = _overwritten(_slice_scatter, input, src, _as_strided, attributes)
-    if result._edge is not None:
-        result._edge.__class__ = named_node("AsStridedScatterBackward0")
-    return result
+    return renamed(_overwritten(_slice_scatter, input, src, _as_strided, attributes), "AsStridedScatterBackward0")
 
 
 __all__ = public(globals())

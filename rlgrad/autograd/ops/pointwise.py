@@ -355,15 +355,15 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         )
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
+    op = _masked_fill_tensor if isinstance(value, Tensor) else _masked_fill
     value = value if isinstance(value, Tensor) else wrap(_full(input._array, value, input._array.dtype))
     try:
-        return apply(_masked_fill, (input, mask, value.to(input.dtype)))
+        return apply(op, (input, mask, value.to(input.dtype)))
     except ValueError:
         raise broadcast_error("masked_fill", [input._array.shape, mask._array.shape]) from None
 
 
-_masked_fill = Op(
-    "masked_fill",
+_MASKED_FILL = (
     lambda xp, a, mask, value: xp.where(mask, value, a),
     (
         lambda ns, g, mask: ns.where(mask, 0, g),
@@ -371,6 +371,8 @@ _masked_fill = Op(
         lambda ns, g, mask: ns.sum(ns.where(mask, g, 0), None, False),
     ),
 )
+_masked_fill = Op("masked_fill", *_MASKED_FILL)
+_masked_fill_tensor = Op("masked_fill_tensor", *_MASKED_FILL, node="MaskedFillBackward1")
 
 
 # Dtypes and copies

@@ -528,6 +528,8 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = N
 
 
 def _logsumexp_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
+    if not a.size:
+        return xp.log(_sum_forward(xp, a, dims, keepdim))
     top = a.max(axis=dims, keepdims=True)
     top = xp.where(xp.isfinite(top), top, 0).astype(a.dtype)
     total = xp.log(xp.exp(a - top).sum(axis=dims, keepdims=keepdim))

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.arithmetic import zero_gradient
 from rlgrad.autograd.ops.creation import Device, _place, _shape
-from rlgrad.autograd.ops.define import assign, check_inplace, public
+from rlgrad.autograd.ops.define import assign, check_inplace, public, write_out
+from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
 from rlgrad.backend.random import Generator, default_generator
@@ -108,6 +110,7 @@ def normal(
     device: Device = None,
     requires_grad: bool = False,
     out: Tensor | None = None,
+    layout: Any = None,
 ) -> Tensor:
     """Normal numbers with a mean and a standard deviation, each a number or a tensor."""
     least = std._array.min(initial=0) if isinstance(std, Tensor) else std
@@ -121,9 +124,28 @@ def normal(
         dtype, device = dtype or like.dtype, device or like.device
     else:
         shape = _shape((size,))
-    mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
-    result = randn(shape, generator=generator, dtype=dtype, device=device) * std + mean
-    return result.requires_grad_(requires_grad) if out is None else out.copy_(result)
+    values = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]
+    result = randn(shape, generator=generator, dtype=dtype, device=device) * values[1] + values[0]
+    if out is not None:
+        return out.copy_(result)
+    given = [x for x in (mean, std) if isinstance(x, Tensor)]
+    if not given:
+        return result.requires_grad_(requires_grad)
+    op = _normal_of_both if len(given) == 2 else _normal_of_mean if given[0] is mean else _normal_of_std
+    return apply(op, given, (result._array,))
+
+
+def _constant(name: str, node: str, inputs: int = 1) -> Op:
+    """An op whose result was drawn before and does not depend on its inputs: their gradients are zero."""
+    forward = (lambda xp, a, drawn: drawn) if inputs == 1 else (lambda xp, a, b, drawn: drawn)
+    return Op(name, forward, (zero_gradient,) * inputs, node=node)
+
+
+_normal_of_mean = _constant("normal_of_mean", "NormalBackward1")
+_normal_of_std = _constant("normal_of_std", "NormalBackward2")
+_normal_of_both = _constant("normal_of_both", "NormalBackward3", 2)
+_bernoulli = _constant("bernoulli", "BernoulliBackward0")
+_poisson = _constant("poisson", "PoissonBackward0")
 
 
 def _drawn_like(function: Any) -> Any:
@@ -159,22 +181,36 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     xp = devices.module_of(rates)
     drawn = (generator or default_generator).on(xp).poisson(rates.astype(np.float64), rates.shape)
-    return wrap(xp.asarray(drawn).astype(rates.dtype))
+    return apply(_poisson, (input,), (xp.asarray(drawn).astype(rates.dtype),))
 
 
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Generator | None = None, out: Tensor | None = None
+) -> Tensor:
     """Ones with the probability that ``input`` (or ``p``) gives for each element, zeros otherwise."""
     probabilities = input._array if p is None else np.full(input._array.shape, p, input._array.dtype)
     if bool(((probabilities < 0) | (probabilities > 1)).any()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got probabilities outside [0, 1]")
     drawn = rand(probabilities.shape, generator=generator, device=input.device)._array
-    return wrap((drawn < probabilities).astype(probabilities.dtype))
+    result = apply(_bernoulli, (input,), ((drawn < probabilities).astype(probabilities.dtype),))
+    return result if out is None else write_out(out, result)
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices drawn from each row with probability proportional to its entries."""
+    if input._array.ndim not in (1, 2):
+        raise RuntimeError(f"prob_dist must be 1 or 2 dim, got shape {list(input.shape)}")
+    if input._array.dtype.kind != "f":
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {input.dtype!r}")
+    if num_samples < 1:
+        raise RuntimeError(f"cannot sample n_sample <= 0 samples, got {num_samples}")
     weights = np.atleast_2d(devices.to_host(input._array)).astype(np.float64)
     if (weights < 0).any() or not np.isfinite(weights).all() or (weights.sum(1) <= 0).any():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0, or a row that sums to zero")
@@ -189,12 +225,16 @@ def multinomial(
             keys = np.log(weights) + stream.gumbel(size=weights.shape)
         drawn = np.argsort(-keys, 1)[:, :num_samples]
     result = wrap(np.ascontiguousarray(drawn.astype(np.int64).reshape((*input._array.shape[:-1], num_samples))))
-    return result.to(input.device)
+    result = result.to(input.device)
+    return result if out is None else write_out(out, result)
 
 
-def _refill(name: str, sample: Any, doc: str) -> None:
+def _refill(name: str, sample: Any, doc: str, accepts: Any = None, complaint: str = "") -> None:
     def method(self: Tensor, *args: Any, generator: Generator | None = None, **kwargs: Any) -> Tensor:
         check_inplace(self)
+        if accepts is not None and not accepts(*args, **kwargs):
+            given = ", ".join([*map(str, args), *[f"{k}={v}" for k, v in kwargs.items()]])
+            raise RuntimeError(f"{name} expects {complaint}, but found {given}")
         xp = devices.module_of(self._array)
         stream = (generator or default_generator).on(xp)
         drawn = sample(stream, self._array.shape, *args, **kwargs)
@@ -204,14 +244,59 @@ def _refill(name: str, sample: Any, doc: str) -> None:
     setattr(Tensor, name, method)
 
 
-_refill("normal_", lambda g, s, mean=0.0, std=1.0: g.standard_normal(s) * std + mean, "Fill with normal numbers.")
+def _ends(low: float = 0.0, high: float = 1.0, **ends: float) -> tuple[float, float]:
+    """The limits of ``uniform_``, whose names are keywords of Python."""
+    return ends.get("from", low), ends.get("to", high)
+
+
+def _uniform(g: Any, s: Any, *args: float, **ends: float) -> Any:
+    low, high = _ends(*args, **ends)
+    return g.random(s) * (high - low) + low
+
+
+_refill(
+    "normal_",
+    lambda g, s, mean=0.0, std=1.0: g.standard_normal(s) * std + mean,
+    "Fill with normal numbers.",
+    lambda mean=0.0, std=1.0: std >= 0,
+    "std >= 0.0",
+)
+_refill(
+    "log_normal_",
+    lambda g, s, mean=1.0, std=2.0: np.exp(g.standard_normal(s) * std + mean),
+    "Fill with exponentials of normal numbers with the given mean and standard deviation.",
+    lambda mean=1.0, std=2.0: std > 0,
+    "std > 0.0",
+)
 _refill(
     "uniform_",
-    lambda g, s, a=0.0, b=1.0, **ends: g.random(s) * (ends.get("to", b) - ends.get("from", a)) + ends.get("from", a),
+    _uniform,
     "Fill with uniform numbers in [a, b).",
+    lambda *args, **ends: _ends(*args, **ends)[0] <= _ends(*args, **ends)[1],
+    "to return a [from, to) range",
 )
 _refill("bernoulli_", lambda g, s, p=0.5: g.random(s) < p, "Fill with ones of probability p.")
-_refill("exponential_", lambda g, s, lambd=1.0: g.standard_exponential(s) / lambd, "Fill with exponential numbers.")
+_refill(
+    "exponential_",
+    lambda g, s, lambd=1.0: g.standard_exponential(s) / lambd,
+    "Fill with exponential numbers.",
+    lambda lambd=1.0: lambd > 0,
+    "lambda > 0.0",
+)
+_refill(
+    "geometric_",
+    lambda g, s, p: np.ceil(np.log1p(-g.random(s)) / np.log1p(-p)).clip(1),
+    "Fill with the number of trials of probability ``p`` up to the first success.",
+    lambda p: 0 < p < 1,
+    "p to be in (0, 1)",
+)
+_refill(
+    "cauchy_",
+    lambda g, s, median=0.0, sigma=1.0: np.tan(np.pi * (g.random(s) - 0.5)) * sigma + median,
+    "Fill with Cauchy numbers.",
+    lambda median=0.0, sigma=1.0: sigma > 0,
+    "sigma > 0.0",
+)
 _refill(
     "random_",
     lambda g, s, low=0, high=None: g.integers(*((0, low) if high is None and low else (low, high or 2**24)), s),

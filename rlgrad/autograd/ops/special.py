@@ -34,7 +34,7 @@ erfinv = unary("erfinv", _from_scipy("erfinv"), lambda ns, g, out: g * (ns.exp(o
 
 
 def _lgamma_forward(xp: Any, a: Any) -> Any:
-    return special_of(xp).gammaln(a).astype(a.dtype)
+    return xp.where(xp.isinf(a), math.inf, special_of(xp).gammaln(a)).astype(a.dtype)
 
 
 def _polygamma_forward(xp: Any, a: Any, n: int) -> Any:
@@ -47,7 +47,7 @@ def _polygamma_forward(xp: Any, a: Any, n: int) -> Any:
         with np.errstate(divide="ignore"):
             values = library.polygamma(1, xp.where(negative, 1 - wide, wide))
             return xp.where(negative, (math.pi / xp.sin(math.pi * wide)) ** 2 - values, values).astype(a.dtype)
-    return library.polygamma(n, wide).astype(a.dtype)
+    return xp.where(wide == math.inf, math.nan, library.polygamma(n, wide)).astype(a.dtype)
 
 
 _polygamma = Op("polygamma", _polygamma_forward, (lambda ns, g, a, n: g * ns.polygamma(a, n + 1),))
@@ -77,11 +77,16 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    input = _floating(input)
-    total = lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
-    for j in range(1, p):
-        total = total + lgamma(input - j / 2)
-    return total
+    return apply(_mvlgamma, (_floating(input),), (p,))
+
+
+def _mvlgamma_forward(xp: Any, a: Any, p: int) -> Any:
+    parts = sum(_lgamma_forward(xp, a - a.dtype.type(j / 2)) for j in range(p))
+    return xp.asarray(parts + a.dtype.type(p * (p - 1) / 4 * math.log(math.pi)))
+
+
+_mvlgamma = Op("mvlgamma", _mvlgamma_forward, (lambda ns, g, a, p: g * sum(ns.digamma(a - j / 2) for j in range(p)),))
+inplace(mvlgamma)
 
 
 def _floating(input: Tensor) -> Tensor:

@@ -92,6 +92,14 @@ def named_node(name: str) -> type[Node]:
     return type(name, (Node,), {"__slots__": (), "__module__": Node.__module__})
 
 
+def renamed(tensor: Tensor, name: str) -> Tensor:
+    """A new tensor whose node goes by the name that PyTorch gives the whole operation."""
+    edge = edge_of(tensor)
+    if edge is not None:
+        edge.__class__ = named_node(name)
+    return tensor
+
+
 def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     """``out[index] += values`` in which repeated indices add up; ``index`` holds full slices and non-negative arrays.
 
