@@ -13,6 +13,7 @@ import numpy as np
 from .samples_activations import ACTIVATIONS
 from .samples_algebra import ALGEBRA, DECOMPOSITIONS
 from .samples_layers import LAYERS
+from .samples_pools import POOLS
 
 Sample = tuple[tuple[Any, ...], dict[str, Any]]
 
@@ -363,7 +364,7 @@ SAMPLES: dict[str, Callable[[Maker], list[Sample]]] = {
     ],
     "binary_cross_entropy_with_logits": _bce_with_logits,
 }
-SAMPLES.update({**LAYERS, **ALGEBRA, **ACTIVATIONS})
+SAMPLES.update({**LAYERS, **POOLS, **ALGEBRA, **ACTIVATIONS})
 """Functions with a derivative, by name."""
 
 COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "greater", "greater_equal", "less", "less_equal", "not_equal"]
@@ -559,5 +560,10 @@ for _parts in (samples_shape, samples_indexing):
     EXPRESSIONS.update(_parts.EXPRESSIONS)
 ELSEWHERE.add("index_put_")
 ELSEWHERE.update(
-    ["gumbel_softmax", *(n + "_" for n in ("celu", "elu", "hardtanh", "leaky_relu", "rrelu", "selu", "threshold"))]
+    [
+        "fractional_max_pool2d",
+        "fractional_max_pool3d",
+        "gumbel_softmax",
+        *(n + "_" for n in ("celu", "elu", "hardtanh", "leaky_relu", "rrelu", "selu", "threshold")),
+    ]
 )

@@ -116,6 +116,9 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
         s(m.normal(1, 2, 4), 7, mode="linear"),
         s(m.normal(1, 1, 2, 3, 2), 4, mode="trilinear"),
         s(m.normal(1, 1, 5, 4), (3, 2), mode="area"),
+        s(m.normal(1, 1, 3, 4), (7, 3), mode="bicubic"),
+        s(m.normal(1, 1, 6, 4), (3, 5), mode="bicubic", antialias=True),
+        s(m.normal(1, 1, 5, 4), scale_factor=0.6, mode="bilinear", antialias=True),
     ],
     "embedding": lambda m: [
         s(m.ints(4, 3), m.normal(4, 2)),

@@ -27,10 +27,12 @@ from rlgrad.autograd.ops import (
     resampling,
     sampling,
     scatter,
+    selections,
     shape,
     sorting,
     spatial,
     special,
+    volumes,
 )
 
 FAMILIES = (
@@ -60,6 +62,8 @@ FAMILIES = (
     normalization,
     spatial,
     resampling,
+    volumes,
+    selections,
     dropout,
     embedding,
     attention,
@@ -94,8 +98,10 @@ __all__ = [
     "resampling",
     "sampling",
     "scatter",
+    "selections",
     "shape",
     "sorting",
     "spatial",
     "special",
+    "volumes",
 ]

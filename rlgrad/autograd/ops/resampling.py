@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,120 @@ from rlgrad.autograd.ops.spatial import _chosen
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
+# Matrices (out, size) of the weights with which elements enter the result
 
-def _linear_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
-    """Weights ``(out, size)`` of linear interpolation."""
+
+def _step(size: int, out: int, align_corners: bool, scale: float | None) -> float:
+    """Distance of neighbours of the result, in elements of the input."""
     if align_corners:
-        source = np.arange(out) * ((size - 1) / (out - 1) if out > 1 else 0.0)
-    else:
-        ratio = 1.0 / scale if scale is not None else size / out
-        source = np.maximum((np.arange(out) + 0.5) * ratio - 0.5, 0.0)
-    low = np.minimum(np.floor(source).astype(np.int64), size - 1)
-    high, share = np.minimum(low + 1, size - 1), source - low
-    matrix = np.zeros((out, size))
-    np.add.at(matrix, (np.arange(out), low), 1 - share)
-    np.add.at(matrix, (np.arange(out), high), share)
+        return (size - 1) / (out - 1) if out > 1 else 0.0
+    return 1.0 / scale if scale else size / out
+
+
+def _weighted(size: int, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """A matrix of rows of weights for the elements ``columns``, those beyond the ends counting as the end elements."""
+    matrix = np.zeros((len(columns), size))
+    rows = np.arange(len(columns))[:, None]
+    np.add.at(matrix, (rows, columns.clip(0, size - 1)), weights)
     return matrix
+
+
+def linear_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+    """Linear interpolation between the two nearest elements."""
+    step = _step(size, out, align_corners, scale)
+    centre = np.arange(out) * step if align_corners else np.maximum((np.arange(out) + 0.5) * step - 0.5, 0.0)
+    low = np.minimum(np.floor(centre).astype(np.int64), size - 1)
+    share = centre - low
+    return _weighted(size, np.stack([low, low + 1], 1), np.stack([1 - share, share], 1))
+
+
+def _cubic(x: np.ndarray, a: float) -> np.ndarray:
+    """Keys (1981), equation 4, with its free parameter ``a``."""
+    x = abs(x)
+    near, far = ((a + 2) * x - (a + 3)) * x * x + 1, ((x - 5) * x + 8) * x * a - 4 * a
+    return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
+
+
+def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+    """Cubic convolution of the four nearest elements."""
+    step = _step(size, out, align_corners, scale)
+    centre = np.arange(out) * step if align_corners else (np.arange(out) + 0.5) * step - 0.5
+    columns = np.floor(centre).astype(np.int64)[:, None] + np.arange(-1, 3)
+    return _weighted(size, columns, _cubic(centre[:, None] - columns, -0.75))
+
+
+def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Callable[..., np.ndarray]:
+    """Interpolation whose kernel is stretched over all elements that shrink into one."""
+
+    def matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+        step = _step(size, out, align_corners, scale)
+        stretch = max(step, 1.0)
+        centre = step * (np.arange(out) + 0.5)
+        low = np.maximum((centre - reach * stretch + 0.5).astype(np.int64), 0)
+        high = np.minimum((centre + reach * stretch + 0.5).astype(np.int64), size)
+        columns = np.arange(size)
+        weights = kernel((columns - centre[:, None] + 0.5) / stretch)
+        weights *= (columns >= low[:, None]) & (columns < high[:, None])
+        return weights / weights.sum(1, keepdims=True)
+
+    return matrix
+
+
+def area_matrix(size: int, out: int) -> np.ndarray:
+    """Means of ``out`` windows of nearly equal extents that cover all elements."""
+    matrix = np.zeros((out, size))
+    for row in range(out):
+        start, end = row * size // out, -(-(row + 1) * size // out)
+        matrix[row, start:end] = 1.0 / (end - start)
+    return matrix
+
+
+_MATRICES = {"linear": linear_matrix, "bilinear": linear_matrix, "trilinear": linear_matrix, "bicubic": cubic_matrix}
+_SMOOTHED = {
+    "bilinear": _smoothed(lambda x: np.maximum(1 - abs(x), 0.0), 1.0),
+    "bicubic": _smoothed(lambda x: _cubic(x, -0.5), 2.0),
+}
+_RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
+
+
+def along_dim(input: Tensor, matrix: np.ndarray, dim: int) -> Tensor:
+    """Multiply every vector along ``dim`` by a constant matrix ``(out, in)``."""
+    factor = wrap(module_of(input._array).asarray(matrix.T, input._array.dtype))
+    return (input.transpose(dim, -1) @ factor).transpose(dim, -1)
+
+
+def _nearest(input: Tensor, dim: int, out: int, scale: float | None, offset: float) -> Tensor:
+    size = input.shape[dim]  # in single precision, as the places of ties depend on it
+    ratio = np.float32(1.0 / scale) if scale else np.float32(size) / np.float32(out)
+    places = ((np.arange(out, dtype=np.float32) + np.float32(offset)) * ratio).astype(np.int64)
+    return _chosen(input, np.minimum(places, size - 1), dim)
+
+
+def _extents(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None) -> tuple[Any, list[float | None]]:
+    """Spatial extents of the result, and the factors to use instead of their ratios."""
+    spatial = tuple(input.shape[2:])
+    rank = len(spatial)
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        if isinstance(size, (tuple, list)) and len(size) != rank:
+            raise ValueError(
+                f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of "
+                f"{list(spatial)} and output size of {size}."
+            )
+        return extents(size, rank, "size"), [None] * rank
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    given = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * rank
+    if len(given) != rank:
+        raise ValueError(
+            f"Input and scale_factor must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(spatial)} and scale_factor of {given}."
+        )
+    out = tuple([math.floor(n * factor) for n, factor in zip(spatial, given, strict=True)])
+    return out, [None if recompute else float(factor) for factor in given]
 
 
 def interpolate(
@@ -41,52 +141,51 @@ def interpolate(
     """Resample ``input (batch, channels, *spatial)`` to ``size``, or by ``scale_factor``.
 
     Args:
-        mode: ``"nearest"``, ``"nearest-exact"``, ``"linear"`` (3-D input), ``"bilinear"`` (4-D), ``"trilinear"`` (5-D) or
-            ``"area"``.
-        align_corners: let the corner elements of both grids coincide (linear modes).
+        mode: ``"nearest"``, ``"nearest-exact"``, ``"area"``, ``"linear"`` (3-D input), ``"bilinear"`` (4-D),
+            ``"bicubic"`` (4-D) or ``"trilinear"`` (5-D).
+        align_corners: let the corner elements of both grids coincide (linear and cubic modes).
+        recompute_scale_factor: use the ratio of the extents, which are rounded, instead of ``scale_factor`` itself.
+        antialias: average over all elements that shrink into one (``"bilinear"`` and ``"bicubic"``).
+
+    Raises:
+        ValueError: settings that exclude each other.
+        NotImplementedError: a mode that there is not, or not for this number of dimensions.
     """
-    spatial = tuple(input.shape[2:])
-    rank = len(spatial)
-    if (size is None) == (scale_factor is None):
-        raise ValueError("only one of size or scale_factor should be defined, and one of them must be")
-    scales: list[float | None]
-    if size is not None:
-        out, scales = extents(size, rank, "size"), [None] * rank
-    else:
-        given = list(scale_factor) if isinstance(scale_factor, (tuple, list)) else [scale_factor] * rank
-        if len(given) != rank:
-            raise ValueError(f"Input and scale_factor must have the same number of spatial dimensions, got {given}")
-        out = tuple([math.floor(n * f) for n, f in zip(spatial, given, strict=True)])
-        scales = [None] * rank if recompute_scale_factor else [float(f) for f in given]
-    linear = {"linear": 1, "bilinear": 2, "trilinear": 3}
-    if align_corners is not None and mode not in (*linear, "bicubic"):
+    if align_corners is not None and mode not in _MATRICES:
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
         )
-    if min(out) <= 0:
+    if antialias and (mode not in _SMOOTHED or input.ndim != 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear and bicubic modes and requires a 4-D tensor as input"
+        )
+    out, scales = _extents(input, size, scale_factor, recompute_scale_factor)
+    spatial, rank = tuple(input.shape[2:]), input.ndim - 2
+    if mode not in ("nearest", "nearest-exact", "area", *_MATRICES) or rank not in (1, 2, 3):
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.ndim}D) for the modes: nearest | linear | "
+            f"bilinear | bicubic | trilinear | area | nearest-exact (got {mode})"
+        )
+    if _RANKS.get(mode, rank) != rank:
+        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
+    if min(*spatial, *out) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got {list(spatial)} and {list(out)}")
-    if antialias or mode not in ("nearest", "nearest-exact", "area", *linear):
-        raise NotImplementedError(f"interpolate: mode {mode!r} (antialias={antialias}) is not supported")
-    if linear.get(mode, rank) != rank:
-        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {linear[mode] + 2}D input")
-    for i, (n, m, f) in enumerate(zip(spatial, out, scales, strict=True)):
-        dim = 2 + i
+    for i, (n, m, scale) in enumerate(zip(spatial, out, scales, strict=True)):
         if mode.startswith("nearest"):
-            ratio = np.float32(1.0 / f) if f is not None else np.float32(n) / np.float32(m)
-            half = np.float32(0.5 if mode == "nearest-exact" else 0.0)
-            places = np.minimum(((np.arange(m, dtype=np.float32) + half) * ratio).astype(np.int64), n - 1)
-            input = _chosen(input, places, dim)
-            continue
-        if mode == "area":
-            matrix = np.zeros((m, n))
-            for row in range(m):
-                start, end = row * n // m, -(-(row + 1) * n // m)
-                matrix[row, start:end] = 1.0 / (end - start)
-        else:
-            matrix = _linear_matrix(n, m, bool(align_corners), f)
-        factor = wrap(module_of(input._array).asarray(matrix, input._array.dtype))
-        input = (input.transpose(dim, -1) @ factor.t()).transpose(dim, -1)
-    return input
+            input = _nearest(input, 2 + i, m, scale, 0.5 if mode == "nearest-exact" else 0.0)
+        elif mode == "area":
+            input = along_dim(input, area_matrix(n, m), 2 + i)
+        elif n != m or scale not in (None, 1.0):
+            matrix = (_SMOOTHED if antialias else _MATRICES)[mode]
+            input = along_dim(input, matrix(n, m, bool(align_corners), scale), 2 + i)
+    return input if input.is_contiguous() else input.contiguous()
 
 
-__all__: Sequence[str] = ["interpolate"]
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """Another name for :func:`interpolate`."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+__all__: Sequence[str] = ["interpolate", "upsample"]

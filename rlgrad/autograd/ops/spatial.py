@@ -57,7 +57,7 @@ _take = Op(
     (lambda ns, g, index, a_shape, dim: ns.add_axis(g, index, a_shape[dim], dim), None),
     node="IndexSelectBackward0",
 )
-Op("add_axis", _add_axis, (lambda ns, g, index, dim: ns.take_axis(g, index, dim), None))
+_add_axis_op = Op("add_axis", _add_axis, (lambda ns, g, index, dim: ns.take_axis(g, index, dim), None))
 
 
 def _chosen(input: Tensor, index: np.ndarray, dim: int) -> Tensor:

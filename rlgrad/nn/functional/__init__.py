@@ -27,9 +27,11 @@ from rlgrad.autograd.ops.normalization import *
 from rlgrad.autograd.ops.pointwise import sigmoid, tanh
 from rlgrad.autograd.ops.pooling import *
 from rlgrad.autograd.ops.resampling import *
+from rlgrad.autograd.ops.selections import *
 from rlgrad.autograd.ops.spatial import *
+from rlgrad.autograd.ops.volumes import *
 from rlgrad.nn.functional.activations import *
+from rlgrad.nn.functional.features import *
 from rlgrad.nn.functional.losses import *
-from rlgrad.nn.functional.vectors import *
 
 __all__ = [_name for _name, _value in globals().items() if isinstance(_value, _FunctionType)]
