@@ -94,8 +94,18 @@ __version__ = "0.1.0"
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 
 # As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.
-_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim)")
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim|distributions)")
 
 if _TYPE_CHECKING:  # dtypes, typed constructors and the ops, whose names the registry gives
 
     def __getattr__(name: str) -> _Any: ...
+
+else:
+    _LAZY = ("distributions",)  # packages that `import rlgrad` leaves out until they are asked for
+
+    def __getattr__(name):
+        if name in _LAZY:
+            import importlib
+
+            return importlib.import_module(f"rlgrad.{name}")
+        raise AttributeError(f"module 'rlgrad' has no attribute {name!r}")

@@ -1,16 +1,23 @@
-"""The categorical distribution."""
+"""Categorical distributions: over indices, over one-hot vectors, and over several indices at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 import rlgrad
 from rlgrad import Tensor
-from rlgrad.distributions.distribution import Distribution, standard_gumbel
+from rlgrad.autograd.tensor import wrap
+from rlgrad.backend.devices import module_of
+from rlgrad.distributions import constraints
+from rlgrad.distributions.constraints import Constraint
+from rlgrad.distributions.distribution import Distribution, RandomSource, draw
+from rlgrad.distributions.kernels import categorical_entropy
 
-__all__ = ["Categorical"]
+__all__ = ["Categorical", "MultiCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class Categorical(Distribution):
@@ -22,64 +29,311 @@ class Categorical(Distribution):
     Args:
         probs: (*batch_shape, K) non-negative weights with a positive sum.
         logits: (*batch_shape, K) logarithms of the weights.
+        mask: (*batch_shape, K) or (K,) booleans, False for outcomes that are impossible here, such as illegal
+            actions: their probability is 0, they are never drawn, and no gradient reaches their parameters.
 
     Raises:
-        ValueError: both or neither given, or no last axis to index the outcomes.
+        ValueError: both or neither given, no last axis to index the outcomes, or a mask that forbids every
+            outcome of some row.
 
     Example:
         >>> import rlgrad
         >>> policy = Categorical(logits=rlgrad.zeros(3, 2))
         >>> policy.entropy().shape, policy.sample().shape
         (torch.Size([3]), torch.Size([3]))
+        >>> Categorical(logits=rlgrad.zeros(3), mask=rlgrad.tensor([True, False, True])).probs
+        tensor([0.5000, 0.0000, 0.5000])
     """
 
-    def __init__(self, probs: Tensor | None = None, logits: Tensor | None = None) -> None:
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.independent(constraints.real, 1)}  # noqa: RUF012
+    _batched = {"probs": 1, "logits": 1}  # noqa: RUF012
+
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+        *,
+        mask: Tensor | np.ndarray | None = None,
+    ) -> None:
         if (probs is None) == (logits is None):
             given = "neither" if probs is None else "both"
-            raise ValueError(f"Categorical takes exactly one of probs and logits, got {given}.")
+            raise ValueError(f"{type(self).__name__} takes exactly one of probs and logits, got {given}.")
         parameter = probs if logits is None else logits
         assert parameter is not None
         if parameter.ndim < 1:
             raise ValueError("Categorical needs a last axis over the outcomes, got a tensor without axes.")
+        if mask is not None:
+            excluded = 0.0 if logits is None else -np.inf
+            parameter = rlgrad.where(_checked_mask(mask, parameter), parameter, excluded)
         if logits is not None:
-            self.logits = logits.log_softmax(-1)
-            """(*batch_shape, K) normalised log-probabilities."""
+            self.logits = parameter.log_softmax(-1)
         else:
-            weights = parameter / parameter.sum(-1, keepdim=True)
-            # A zero probability keeps a finite logit, so that its product with the probability is 0 in the
-            # entropy.
-            epsilon = float(np.finfo(np.float32).eps)
-            self.logits = weights.clamp(min=epsilon, max=1.0 - epsilon).log()
-        self._weights = None if logits is not None else weights
-        super().__init__(parameter.shape[:-1])
+            self.probs = parameter / parameter.sum(-1, keepdim=True)
+        self.num_outcomes = int(parameter.shape[-1])
+        super().__init__(parameter.shape[:-1], (), validate_args)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """(*batch_shape, K) normalised log-probabilities."""
+        # A zero probability keeps a finite logit, so that its product with the probability is 0 in the entropy.
+        epsilon = float(np.finfo(self.probs._array.dtype).eps)
+        return self.probs.clamp(epsilon, 1.0 - epsilon).log()
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """(*batch_shape, K) probabilities that sum to 1."""
+        return self.logits.softmax(-1)
+
+    @property
+    def param_shape(self) -> Any:
+        """Shape of the parameter that was given, `(*batch_shape, K)`."""
+        return self.__dict__["logits" if "logits" in self.__dict__ else "probs"].shape
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.integer_interval(0, self.num_outcomes - 1)
+
+    @property
+    def mean(self) -> Tensor:
+        return rlgrad.full(self.batch_shape, float("nan"), dtype=self.probs.dtype, device=self.probs.device)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.logits if "logits" in self.__dict__ else self.probs).argmax(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        index = value._array
+        if index.dtype.kind not in "iu":
+            value = _as_integers(value)
+            index = value._array
+        if index.shape == self.batch_shape:
+            return self.logits.gather(-1, value.long().unsqueeze(-1)).squeeze(-1)
+        shape = np.broadcast_shapes(index.shape, tuple(self.batch_shape))
+        logits = self.logits.expand(*shape, self.num_outcomes)
+        return logits.gather(-1, value.long().expand(*shape).unsqueeze(-1)).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        return categorical_entropy(self.logits)
+
+    def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        # Exponential races: of K exponential times with rates p_k, the k-th is the shortest with probability p_k.
+        given = self.logits if "logits" in self.__dict__ else self.probs
+        array = given._array
+        xp = module_of(array)
+        times = draw(
+            given, (*sample_shape, *array.shape), generator, lambda g, s, kind: g.standard_exponential(s, kind)
+        )
+        if "logits" in self.__dict__:
+            return wrap(xp.asarray((array - xp.log(times)).argmax(-1)))
+        return wrap(xp.asarray((array / times).argmax(-1)))
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        values = rlgrad.arange(self.num_outcomes, device=self.probs.device)
+        values = values.reshape(-1, *[1] * len(self.batch_shape))
+        return values.expand(self.num_outcomes, *self.batch_shape) if expand else values
+
+
+class OneHotCategorical(Distribution):
+    """`Categorical` whose outcomes are one-hot vectors of length K.
+
+    Args:
+        probs: (*batch_shape, K) non-negative weights with a positive sum.
+        logits: (*batch_shape, K) logarithms of the weights; exactly one of the two is given.
+        mask: outcomes that are possible, as for `Categorical`.
+    """
+
+    arg_constraints = Categorical.arg_constraints
+    support: Any = constraints.one_hot
+
+    def __init__(
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
+        *,
+        mask: Tensor | np.ndarray | None = None,
+    ) -> None:
+        self._categorical = Categorical(probs, logits, validate_args, mask=mask)
+        super().__init__(self._categorical.batch_shape, (self._categorical.num_outcomes,), validate_args)
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        new = super().expand(batch_shape)
+        new._categorical = self._categorical.expand(batch_shape)
+        return new
+
+    @property
+    def logits(self) -> Tensor:
+        """(*batch_shape, K) normalised log-probabilities."""
+        return self._categorical.logits
 
     @property
     def probs(self) -> Tensor:
         """(*batch_shape, K) probabilities that sum to 1."""
-        return self.logits.softmax(-1) if self._weights is None else self._weights
+        return self._categorical.probs
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
 
     @property
     def mode(self) -> Tensor:
-        return self.logits.argmax(-1)
+        return self._one_hot(self._categorical.mode)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        if value.is_floating_point():
-            raise TypeError(f"Categorical outcomes are integers, got a tensor of {value.dtype}; use `.long()`.")
-        if tuple(value.shape) == self.batch_shape:
-            return self.logits.gather(-1, value.long().unsqueeze(-1)).squeeze(-1)
-        shape = np.broadcast_shapes(tuple(value.shape), self.batch_shape)
-        logits = self.logits.expand(*shape, self.logits.shape[-1])
-        return logits.gather(-1, value.long().expand(*shape).unsqueeze(-1)).squeeze(-1)
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
 
     def entropy(self) -> Tensor:
-        # -inf logits (an excluded outcome) would give 0 * -inf; they are replaced by the smallest finite
-        # float.
-        finite = self.logits.clamp(min=float(np.finfo(np.float32).min))
-        return -(finite * self.probs).sum(-1)
+        return self._categorical.entropy()
 
-    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
-        # Gumbel-max: the largest of logits plus standard Gumbel noise falls on outcome k with probability
-        # softmax_k.
-        with rlgrad.no_grad():
-            shape = (*sample_shape, *self.logits.shape)
-            return (self.logits + standard_gumbel(self.logits, shape, generator)).argmax(-1)
+    def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        return self._one_hot(self._categorical.sample(sample_shape, generator))
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return self._one_hot(self._categorical.enumerate_support(expand))
+
+    def _one_hot(self, index: Tensor) -> Tensor:
+        return rlgrad.nn.functional.one_hot(index, self.event_shape[0]).to(self.probs.dtype)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """`OneHotCategorical` whose samples pass gradients straight to the probabilities (Bengio et al., 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        return self.sample(sample_shape, generator) + (self.probs - self.probs.detach())
+
+
+class MultiCategorical(Distribution):
+    """Several independent categorical variables whose logits lie side by side, for MultiDiscrete actions.
+
+    Args:
+        logits: (*batch_shape, sum(nvec)) unnormalised log-probabilities of the first variable's outcomes, then
+            the second's, and so on.
+        nvec: number of outcomes of each variable.
+        mask: booleans of the shape of `logits`, False for impossible outcomes.
+
+    Raises:
+        ValueError: the last axis of `logits` is not `sum(nvec)` long.
+
+    Example:
+        >>> import rlgrad
+        >>> policy = MultiCategorical(rlgrad.zeros(4, 5), nvec=[2, 3])
+        >>> policy.sample().shape, policy.log_prob(policy.mode).shape
+        (torch.Size([4, 2]), torch.Size([4]))
+    """
+
+    arg_constraints = {"logits": constraints.independent(constraints.real, 1)}  # noqa: RUF012
+
+    def __init__(
+        self,
+        logits: Tensor,
+        nvec: Sequence[int],
+        validate_args: bool | None = None,
+        *,
+        mask: Tensor | np.ndarray | None = None,
+    ) -> None:
+        self.nvec = tuple(int(n) for n in nvec)
+        if not self.nvec or min(self.nvec) < 1 or logits.ndim < 1 or logits.shape[-1] != sum(self.nvec):
+            raise ValueError(
+                f"MultiCategorical with nvec {list(self.nvec)} needs logits whose last axis has {sum(self.nvec)} entries, "
+                f"got shape {tuple(logits.shape)}."
+            )
+        allowed = None if mask is None else _checked_mask(mask, logits, rows=False)
+        batch, width = logits.shape[:-1], max(self.nvec)
+        if min(self.nvec) < width:
+            # Rows of unequal length become equal ones, padded with outcomes that the mask forbids.
+            places, real = _padding(self.nvec)
+            padding = rlgrad.from_numpy(real).to(logits.device)
+            index = rlgrad.from_numpy(places).to(logits.device)
+            logits = logits.index_select(-1, index)
+            allowed = (
+                padding if allowed is None else allowed.expand(*batch, sum(self.nvec)).index_select(-1, index) & padding
+            )
+        rows = (*batch, len(self.nvec), width)
+        if allowed is not None:
+            allowed = allowed.expand(*batch, allowed.shape[-1]).reshape(rows)
+        self._categorical = Categorical(logits=logits.reshape(rows), validate_args=False, mask=allowed)
+        super().__init__(batch, (len(self.nvec),), validate_args)
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        new = super().expand(batch_shape)
+        new._categorical = self._categorical.expand((*batch_shape, len(self.nvec)))
+        return new
+
+    @property
+    def logits(self) -> list[Tensor]:
+        """Normalised log-probabilities of each variable, `(*batch_shape, n)`."""
+        return [self._categorical.logits[..., i, :n] for i, n in enumerate(self.nvec)]
+
+    @property
+    def support(self) -> Constraint:
+        top = np.array(self.nvec)
+        return constraints.Constraint(
+            f"IntegerIntervals(below={list(self.nvec)})",
+            lambda v: ((v % 1 == 0) & (v >= 0) & (v < top)).all(-1),
+            is_discrete=True,
+            event_dim=1,
+        )
+
+    @property
+    def mode(self) -> Tensor:
+        return self._categorical.mode
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self._categorical.log_prob(value).sum(-1)
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy().sum(-1)
+
+    def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        return self._categorical.sample(sample_shape, generator)
+
+
+def _as_integers(value: Tensor) -> Tensor:
+    if value._array.dtype.kind == "f" and bool((value._array % 1 != 0).any()):
+        raise TypeError(
+            f"Categorical outcomes are integers, got fractions in a tensor of {value.dtype}: pass indices, as sample() gives."
+        )
+    return value.long()
+
+
+def _checked_mask(mask: Tensor | np.ndarray, parameter: Tensor, rows: bool = True) -> Tensor:
+    """The mask as a boolean tensor, after checking its shape and that each row leaves an outcome."""
+    tensor = mask if isinstance(mask, Tensor) else rlgrad.from_numpy(np.asarray(mask)).to(parameter.device)
+    if tensor.dtype is not rlgrad.bool:
+        tensor = tensor != 0
+    try:
+        fits = np.broadcast_shapes(tuple(tensor.shape), tuple(parameter.shape)) == tuple(parameter.shape)
+    except ValueError:
+        fits = False
+    if not fits or tensor.shape[-1:] != parameter.shape[-1:]:
+        raise ValueError(
+            f"A mask of shape {tuple(tensor.shape)} does not fit parameters of shape {tuple(parameter.shape)}."
+        )
+    if rows and not bool(tensor._array.any(-1).all()):
+        raise ValueError("The mask forbids every outcome of some row: leave at least one True per row.")
+    return tensor
+
+
+def _padding(nvec: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """For rows padded to the longest: where each entry comes from, and which entries are real."""
+    column = np.arange(max(nvec))
+    real = column < np.array(nvec)[:, None]
+    starts = np.concatenate([[0], np.cumsum(nvec)[:-1]])[:, None]
+    return np.where(real, starts + column, 0).ravel(), real.ravel()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any, Self
 
-import numpy as np
-
-import rlgrad
-from rlgrad import Tensor
-from rlgrad.distributions.distribution import Distribution, standard_normal
+from rlgrad import Size, Tensor
+from rlgrad.distributions import constraints
+from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, standard_normal
+from rlgrad.distributions.kernels import normal_log_prob
 
 __all__ = ["DiagonalNormal", "Normal"]
 
@@ -29,47 +29,50 @@ class Normal(Distribution):
         tensor([-0.9189, -0.9189])
     """
 
-    def __init__(self, loc: Tensor | float, scale: Tensor | float) -> None:
-        first = loc if isinstance(loc, Tensor) else rlgrad.as_tensor(float(loc))
-        second = scale if isinstance(scale, Tensor) else rlgrad.as_tensor(float(scale))
-        try:
-            shape = np.broadcast_shapes(tuple(first.shape), tuple(second.shape))
-        except ValueError:
-            raise ValueError(
-                f"loc of shape {tuple(first.shape)} and scale of shape {tuple(second.shape)} do not broadcast."
-            ) from None
-        self.loc = first if tuple(first.shape) == shape else first.expand(*shape)
-        self.scale = second if tuple(second.shape) == shape else second.expand(*shape)
-        super().__init__(shape)
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    support: Any = constraints.real
+    has_rsample = True
+    _batched = {"loc": 0, "scale": 0}  # noqa: RUF012
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
+        super().__init__(shape, (), validate_args)
 
     @property
     def mean(self) -> Tensor:
-        """The mean, `loc`."""
         return self.loc
-
-    @property
-    def stddev(self) -> Tensor:
-        """The standard deviation, `scale`."""
-        return self.scale
 
     @property
     def mode(self) -> Tensor:
         return self.loc
 
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale * self.scale
+
     def log_prob(self, value: Tensor) -> Tensor:
-        standardised = (value - self.loc) / self.scale
-        return -0.5 * (standardised * standardised) - self.scale.log() - _HALF_LOG_TWO_PI
+        if self._validate_args:
+            self._validate_sample(value)
+        return normal_log_prob(value, self.loc, self.scale)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (0.5 + _HALF_LOG_TWO_PI)
 
-    def rsample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 0.5 * (1 + ((value - self.loc) / self.scale * math.sqrt(0.5)).erf())
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * (2 * value - 1).erfinv() * math.sqrt(2.0)
+
+    def rsample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
         """Draws by the reparameterisation `loc + scale * noise`, so that gradients reach both parameters."""
         return self.loc + self.scale * standard_normal(self.loc, self._shape(sample_shape), generator)
-
-    def sample(self, sample_shape: Sequence[int] = (), generator: np.random.Generator | None = None) -> Tensor:
-        with rlgrad.no_grad():
-            return self.rsample(sample_shape, generator)
 
 
 class DiagonalNormal(Normal):
@@ -80,17 +83,42 @@ class DiagonalNormal(Normal):
 
     Args:
         loc: (*batch_shape, dim) mean.
-        scale: (dim,) or (*batch_shape, dim) standard deviation.
+        scale: (dim,) or (*batch_shape, dim) standard deviation, positive.
     """
 
-    def __init__(self, loc: Tensor, scale: Tensor) -> None:
-        super().__init__(loc, scale)
-        if not self.batch_shape:
+    support: Any = constraints.real_vector
+
+    def __init__(self, loc: Tensor, scale: Tensor, validate_args: bool | None = None) -> None:
+        if loc.ndim and loc.shape[-1:] == scale.shape:
+            # Left unexpanded: the logarithm and the gradient of `dim` numbers cost less than those of a batch.
+            self.loc, self.scale = loc, scale
+        else:
+            (self.loc, self.scale), _ = broadcast(loc=loc, scale=scale)
+        shape = self.loc.shape
+        if not shape:
             raise ValueError("DiagonalNormal needs a last axis over the components, got tensors without axes.")
-        self.batch_shape, self.event_shape = self.batch_shape[:-1], self.batch_shape[-1:]
+        Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale if self.scale.shape == self.loc.shape else self.scale.expand(*self.loc.shape)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev * self.stddev
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return super().log_prob(value).sum(-1)
+        if self._validate_args:
+            self._validate_sample(value)
+        return normal_log_prob(value, self.loc, self.scale, 1)
 
     def entropy(self) -> Tensor:
-        return super().entropy().sum(-1)
+        total = self.scale.log().sum(-1) + (0.5 + _HALF_LOG_TWO_PI) * self.event_shape[0]
+        return total if total.shape == self.batch_shape else total.expand(*self.batch_shape)
+
+    def expand(self, batch_shape: Sequence[int]) -> Self:
+        shape = (*batch_shape, *self.event_shape)
+        new = type(self)(self.loc.expand(*shape), self.scale.expand(*shape), validate_args=False)
+        new._validate_args = self._validate_args
+        new.batch_shape = Size(batch_shape)
+        return new

@@ -91,4 +91,4 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="last axis"):
         Categorical(logits=rlgrad.tensor(1.0))
     with pytest.raises(TypeError, match="integers"):
-        Categorical(logits=rlgrad.ones(2)).log_prob(rlgrad.tensor(1.0))
+        Categorical(logits=rlgrad.ones(2)).log_prob(rlgrad.tensor(1.5))

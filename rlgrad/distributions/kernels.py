@@ -1,0 +1,94 @@
+"""The formulas that policies evaluate in every update, each as one recorded operation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+import rlgrad
+from rlgrad import Tensor
+from rlgrad.autograd.registry import Op, apply
+
+__all__ = ["categorical_entropy", "log_tanh_slope", "normal_log_prob"]
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def _normal_forward(xp: Any, value: Any, loc: Any, scale: Any, dims: int) -> Any:
+    z = value - loc
+    z = z / scale
+    z = xp.multiply(z, z)
+    out = z * -0.5 - (xp.log(scale) + _HALF_LOG_TWO_PI)
+    return out.sum(axis=tuple(range(-dims, 0))) if dims else out
+
+
+def _normal_vjp(ns: Any, g: Any, wants: Any, value: Any, loc: Any, scale: Any, dims: int) -> Any:
+    if dims:
+        g = ns.reshape(g, (*g.shape, *[1] * dims))
+    z = (value - loc) / scale
+    weighted = g / scale
+    to_loc: Any = z * weighted if wants[0] or wants[1] else None
+    return (
+        -to_loc if wants[0] else None,
+        to_loc if wants[1] else None,
+        (z * z - 1) * weighted if wants[2] else None,
+    )
+
+
+_normal_log_prob = Op("normal_log_prob", _normal_forward, _normal_vjp, inputs=3)
+
+
+def normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, dims: int = 0) -> Tensor:
+    """Log-density of normal distributions, summed over the last `dims` axes.
+
+    Args:
+        value, loc, scale: shapes that broadcast; `loc` or `value` has the last `dims` axes in full.
+    """
+    kind = loc._array.dtype
+    if value._array.dtype is not kind or scale._array.dtype is not kind:
+        floats = [t.dtype for t in (value, loc, scale) if t.is_floating_point()]
+        common = functools.reduce(rlgrad.promote_types, floats)
+        value, loc, scale = (t.to(common) for t in (value, loc, scale))
+    return apply(_normal_log_prob, (value, loc, scale), (dims,))
+
+
+def _finite(xp: Any, logits: Any) -> Any:
+    return xp.maximum(logits, np.asarray(-1e30, logits.dtype))
+
+
+def _entropy_forward(xp: Any, logits: Any) -> Any:
+    p = xp.exp(logits)
+    p *= _finite(xp, logits)
+    return -p.sum(axis=-1)
+
+
+def _entropy_vjp(ns: Any, g: Any, logits: Any) -> Any:
+    return ns.reshape(g, (*g.shape, 1)) * -ns.exp(logits) * (ns.clamp_min(logits, -1e30, None) + 1)
+
+
+_categorical_entropy = Op("categorical_entropy", _entropy_forward, (_entropy_vjp,))
+
+
+def categorical_entropy(logits: Tensor) -> Tensor:
+    """Entropy over the last axis of normalised log-probabilities; an outcome of probability 0 (-inf) adds nothing."""
+    return apply(_categorical_entropy, (logits,))
+
+
+def _log_tanh_slope_forward(xp: Any, u: Any) -> Any:
+    size = xp.abs(u)
+    out = xp.log1p(xp.exp(size * -2))
+    out += size
+    return (math.log(2.0) - out) * 2
+
+
+_log_tanh_slope = Op(
+    "log_tanh_slope", _log_tanh_slope_forward, (lambda ns, g, u: g * ns.tanh(u) * -2,), node="LogTanhSlopeBackward0"
+)
+
+
+def log_tanh_slope(u: Tensor) -> Tensor:
+    """`log(1 - tanh(u)^2)`, without cancellation: `2 (log 2 - |u| - log(1 + exp(-2 |u|)))`."""
+    return apply(_log_tanh_slope, (u,))
