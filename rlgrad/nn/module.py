@@ -128,7 +128,7 @@ class Module:
 
     def _clear(self, name: str) -> None:
         self.__dict__.pop(name, None)
-        for table in (self._parameters, self._buffers, self._modules):
+        for table in (self._parameters, self._buffers):
             table.pop(name, None)
 
     def _check_name(self, name: str, table: dict[str, Any], kind: str) -> None:
