@@ -76,6 +76,6 @@ def make(name: str, params: Iterable[Any], **options: Any) -> Optimizer:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "lr_scheduler":  # loaded when first asked for
-        return importlib.import_module("rlgrad.optim.lr_scheduler")
+    if name in ("lr_scheduler", "swa_utils"):  # loaded when first asked for
+        return importlib.import_module(f"rlgrad.optim.{name}")
     raise AttributeError(f"module 'rlgrad.optim' has no attribute {name!r}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import types
+import warnings
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsFloat
 
+from rlgrad.autograd.tensor import Tensor
 from rlgrad.optim.optimizer import Optimizer, rate
 
 __all__ = [
@@ -53,6 +56,13 @@ def _rates(optimizer: Optimizer) -> list[float]:
     return [rate(group) for group in optimizer.param_groups]
 
 
+def _set_rate(group: dict[str, Any], value: float) -> None:
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(value)
+    else:
+        group["lr"] = value
+
+
 class LRScheduler:
     """Base class of schedules: :meth:`step` sets the rate of every group to what :meth:`get_lr` gives.
 
@@ -85,8 +95,14 @@ class LRScheduler:
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
         self._is_initial = False
+        self._get_lr_called_within_step = False
         self._last_lr: list[float] = []
         self._initial_step()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "get_lr" in cls.__dict__:
+            cls.get_lr = _inside_a_step(cls.__dict__["get_lr"])  # type: ignore[method-assign, assignment]
 
     def _initial_step(self) -> None:
         self._step_count = 0
@@ -115,20 +131,43 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go on by one, or to ``epoch``."""
+        if self._step_count == 1 and not self._is_initial and not self.optimizer._opt_called:
+            warnings.warn(
+                "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first rate of the schedule is "
+                "skipped. Call `optimizer.step()` first.",
+                stacklevel=2,
+            )
         self._step_count += 1
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        self._set(self.get_lr() if epoch is None else self._get_closed_form_lr())
+        self._get_lr_called_within_step = True
+        try:
+            rates = self.get_lr() if epoch is None else self._get_closed_form_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        self._set(rates)
 
     def _set(self, rates: list[float]) -> None:
         for group, value in zip(self.optimizer.param_groups, rates, strict=True):
-            group["lr"] = value
+            _set_rate(group, value)
         self._last_lr = _rates(self.optimizer)
 
     def _scaled(self, factor: float) -> list[float]:
         return [value * factor for value in _rates(self.optimizer)]
+
+
+def _inside_a_step(get_lr: Callable[[Any], list[float]]) -> Callable[[Any], list[float]]:
+    """A ``get_lr`` that warns when it is not :meth:`LRScheduler.step` that calls it."""
+
+    @functools.wraps(get_lr)
+    def checked(self: Any) -> list[float]:
+        if not self._get_lr_called_within_step:
+            warnings.warn("To get the last learning rate of a schedule, use `get_last_lr()`.", stacklevel=2)
+        return get_lr(self)
+
+    return checked
 
 
 def _callable_state(function: Any) -> dict[str, Any] | None:
@@ -335,6 +374,8 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
             raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, (int, float)):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0 = self.T_i = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
@@ -365,7 +406,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             self.T_cur = epoch - self.T_0 * (self.T_mult**past - 1) / (self.T_mult - 1)
             self.T_i = self.T_0 * self.T_mult**past
         self.last_epoch = math.floor(epoch)
-        self._set(self.get_lr())
+        self._get_lr_called_within_step = True
+        rates = self.get_lr()
+        self._get_lr_called_within_step = False
+        self._set(rates)
 
     def _update_lr(self, epoch: int | None = None) -> None:
         self.step(epoch)
@@ -525,7 +569,7 @@ class CyclicLR(LRScheduler):
         lowest = per_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for lr, group in zip(lowest, groups, strict=True):
-                group["lr"] = lr
+                _set_rate(group, lr)
         self.max_lrs = per_group("max_lr", optimizer, max_lr)
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size = float(step_size_up) + float(down)
@@ -616,9 +660,10 @@ class ReduceLROnPlateau(LRScheduler):
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
         self.factor, self.patience, self.cooldown, self.eps = factor, patience, cooldown, eps
         self.min_lrs = per_group("min_lr", optimizer, min_lr)
+        self.default_min_lr = None if isinstance(min_lr, (list, tuple)) else min_lr
         self.last_epoch = 0
         self._last_lr = _rates(optimizer)
-        self.best = math.inf if mode == "min" else -math.inf
+        self.best = self.mode_worse = math.inf if mode == "min" else -math.inf
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
@@ -638,7 +683,7 @@ class ReduceLROnPlateau(LRScheduler):
             for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
                 reduced = max(rate(group) * self.factor, least)
                 if rate(group) - reduced > self.eps:
-                    group["lr"] = reduced
+                    _set_rate(group, reduced)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = _rates(self.optimizer)
@@ -661,6 +706,8 @@ class _Composed(LRScheduler):
             raise ValueError(f"{type(self).__name__} expects at least one scheduler, but got no scheduler.")
         self.optimizer = optimizer or schedulers[0].optimizer
         for index, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
+                raise TypeError(f"{type(self).__name__} got {scheduler!r} at index {index}, which is no scheduler")
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(f"{type(self).__name__} cannot give ReduceLROnPlateau (at index {index}) its metric")
             if scheduler.optimizer is not self.optimizer:
@@ -690,7 +737,7 @@ class SequentialLR(_Composed):
         self._milestones = list(milestones)
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
+            _set_rate(group, group["initial_lr"])
         _undo(self)
         first = self._schedulers[bisect_right(self._milestones, 0)]
         first._initial_step()
