@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,11 @@ def _target(tensor: Any, index: int) -> Node:
     return edge
 
 
+@functools.cache
+def _one(dtype: np.dtype[Any]) -> Any:
+    return dtype.type(1)
+
+
 def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -> tuple[Node, Any]:
     """The node to start from and the gradient to start with."""
     edge = edge_of(tensor)
@@ -46,7 +52,7 @@ def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -
                 "pass gradient= with that shape, or reduce it first, for example with .sum()"
             )
         if array.__class__ is np.ndarray:
-            seed = np.ones(array.shape, array.dtype) if array.ndim else array.dtype.type(1)
+            seed = np.ones(array.shape, array.dtype) if array.ndim else _one(array.dtype)
         else:
             seed = module_of(array).ones_like(array)
         return edge, wrap(seed) if recorded else seed

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from rlgrad.backend.devices import cupy, device_of
 _ndarray = np.ndarray
 _new = object.__new__
 _HERE = os.path.dirname(__file__) + os.sep
+_version_of = itemgetter(0)
+_cell_of: Callable[[Any], list[int]] = attrgetter("_cell")
 _no_cell = [0]  # stands for the version of an optional input that was not given
 Vjp = Callable[..., Any]
 
@@ -226,7 +228,9 @@ def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] 
         plan = op.masks.get(mask)
         if plan is None:
             plan = op.masks[mask] = op.plan_for(edges)
-        return _record(op, plan, tensors, arrays, tuple(edges), attributes, out)
+        if op.multiple:
+            return _record_several(op, plan, tensors, arrays, tuple(edges), attributes, out)
+        return record(op, plan, tensors, arrays, tuple(edges), attributes, out)
     if op.multiple:
         return tuple(
             [_view_of(op, tensors[0], attributes, None, o, i) if op.view else wrap(o) for i, o in enumerate(out)]
@@ -288,61 +292,81 @@ def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = 
     if modes.grad:
         edges = tuple([edge_of(tensor) for tensor in tensors])
         if any(edge is not None for edge in edges):
-            return _record(op, op.plan(()), (), [], edges, attributes, out)
+            return record(op, op.plan(()), (), [], edges, attributes, out)
     return wrap(out)
 
 
-def _record(
+def record(
     op: Op,
     plan: Plan,
     tensors: Sequence[Tensor | None],
     arrays: list[Any],
     edges: tuple[Any, ...],
-    attributes: Any,
+    attributes: tuple[Any, ...],
     out: Any,
-) -> Any:
+) -> Tensor:
+    """The output of an op as a tensor that remembers how it was computed."""
+    if out.__class__ is not _ndarray and isinstance(out, np.generic):
+        out = np.asarray(out)
     node = _new(op.node)
     node.plan = plan
     node.edges = edges
     node.seq = next_sequence()
     node.hooks = None
-    if op.multiple:
-        results = [_output_of(op, node, tensors, attributes, index, o) for index, o in enumerate(out)]
-        node.shape, node.dtype = out[0].shape, out[0].dtype
-        returned: Any = tuple(results)
-        values = (*arrays, *attributes, *out)
+    node.shape = out.shape
+    node.dtype = out.dtype
+    if op.view:
+        result = _view_of(op, tensors[0], attributes, node, out)
     else:
-        if out.__class__ is not _ndarray and isinstance(out, np.generic):
-            out = np.asarray(out)
-        node.shape, node.dtype = out.shape, out.dtype
-        if op.view:
-            returned = _view_of(op, tensors[0], attributes, node, out)
-        else:
-            returned = _new(Tensor)
-            returned._array = out
-            returned._edge = node
-            returned._cell = [0]
-            returned._view = returned._extra = None
-        results = [returned]
-        values = (*arrays, *attributes, out)
-    node.saved = plan.pick(values)
+        result = _new(Tensor)
+        result._array = out
+        result._edge = node
+        result._cell = [0]
+        result._view = result._extra = None
+    node.saved = plan.pick((*arrays, *attributes, out))
     if plan.shapes:
         node.saved += tuple([arrays[i].shape for i in plan.shapes])
-    count = len(plan.tensors)
-    if count == 0:
-        node.cells = node.versions = ()
-    elif count == 1:
-        (only,) = plan.keep((*tensors, *results))
-        cell = _no_cell if only is None else only._cell
-        node.cells, node.versions = (cell,), (cell[0],)
+    if plan.tensors:
+        node.cells = cells = _cells(plan.keep((*tensors, result)))
+        node.versions = tuple(map(_version_of, cells))
     else:
-        node.cells = cells = tuple(
-            [_no_cell if tensor is None else tensor._cell for tensor in plan.keep((*tensors, *results))]
-        )
-        node.versions = tuple([cell[0] for cell in cells])
+        node.cells = node.versions = ()
     if modes.traced:
         trace(node)
-    return returned
+    return result
+
+
+def _cells(tensors: Iterable[Tensor | None]) -> tuple[list[int], ...]:
+    try:
+        return tuple(map(_cell_of, tensors))
+    except AttributeError:  # an optional input was not given
+        return tuple([_no_cell if tensor is None else tensor._cell for tensor in tensors])
+
+
+def _record_several(
+    op: Op,
+    plan: Plan,
+    tensors: Sequence[Tensor | None],
+    arrays: list[Any],
+    edges: tuple[Any, ...],
+    attributes: tuple[Any, ...],
+    outs: Sequence[Any],
+) -> tuple[Tensor, ...]:
+    """:func:`record` for an op with several outputs."""
+    node = _new(op.node)
+    node.plan = plan
+    node.edges = edges
+    node.seq = next_sequence()
+    node.hooks = None
+    node.shape, node.dtype = outs[0].shape, outs[0].dtype
+    results = tuple([_output_of(op, node, tensors, attributes, index, out) for index, out in enumerate(outs)])
+    node.saved = plan.pick((*arrays, *attributes, *outs))
+    node.saved += tuple([arrays[i].shape for i in plan.shapes])
+    node.cells = _cells(plan.keep((*tensors, *results)))
+    node.versions = tuple(map(_version_of, node.cells))
+    if modes.traced:
+        trace(node)
+    return results
 
 
 def _output_of(op: Op, node: Node, tensors: Sequence[Any], attributes: Any, index: int, out: Any) -> Tensor:

@@ -1,7 +1,8 @@
 """The walk through the recorded graph that differentiates it.
 
-It visits every node after all its users: by falling sequence number, without recursion. Un-broadcasting, casting to the
-input's dtype and checking shapes happen here once, not in each derivative.
+It visits every node after all its users, without recursion: of the nodes that hold a gradient, the one with the highest
+sequence number can get no more. Un-broadcasting, casting to the input's dtype and checking shapes happen here once, not
+in each derivative.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from heapq import heappop, heappush
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from rlgrad.autograd.namespace import namespace_of, recorded_namespace
 from rlgrad.autograd.tensor import wrap
 
 _by_sequence = attrgetter("seq")
+_version_of = itemgetter(0)
 _ndarray = np.ndarray
 
 
@@ -49,24 +52,17 @@ def _unbroadcast(ns: Any, grad: Any, shape: tuple[int, ...], node: Node, index: 
     return ns.reshape(grad, shape) if lead else grad
 
 
-def _collect(roots: Iterable[Node]) -> list[Node]:
-    """Every node but leaves that the roots lead to, the latest first."""
-    nodes = [node for node in dict.fromkeys(roots) if node.__class__ is not LeafNode]
+def _leading_to(roots: Iterable[Node], targets: set[Node]) -> set[Node]:
+    """The nodes from which some target can be reached."""
+    nodes = list(dict.fromkeys(roots))
     seen = set(nodes)
-    add, append = seen.add, nodes.append
     for node in nodes:  # grows while it is read
         for edge in node.edges:
             if edge is not None and edge.__class__ is not LeafNode and edge not in seen:
-                add(edge)
-                append(edge)
-    nodes.sort(key=_by_sequence, reverse=True)
-    return nodes
-
-
-def _leading_to(nodes: list[Node], targets: set[Node]) -> set[Node]:
-    """The nodes from which some target can be reached."""
+                seen.add(edge)
+                nodes.append(edge)
     useful = set(targets)
-    for node in reversed(nodes):
+    for node in sorted(nodes, key=_by_sequence):
         for edge in node.edges:
             if edge in useful:
                 useful.add(node)
@@ -90,23 +86,31 @@ def walk(
         targets: only these nodes' gradients are wanted; all leaves' when ``None``.
         accumulate: add to the ``.grad`` of leaves; otherwise the targets' gradients are returned.
     """
-    nodes = _collect([node for node, _ in roots])
-    useful = None if targets is None else _leading_to(nodes, set(targets))
+    useful = None if targets is None else _leading_to([node for node, _ in roots], set(targets))
     captured: dict[Node, Any] = {}
     wanted = None if targets is None or accumulate else frozenset(targets)
     ns: Any = recorded_namespace() if recorded else None
     anomaly = modes.anomaly
     pending: dict[Node, Any] = {}
+    leaves: dict[Any, Any] = {}
+    queue: list[tuple[float, int, Node]] = []  # the pending nodes as a heap
     owned: set[Node] = set()  # nodes whose pending gradient is a sum that this walk made
     borrowed: set[Node] = set()  # nodes whose pending gradient somebody else can see
     for node, grad in roots:
-        known = pending.get(node)
-        pending[node] = grad if known is None else known + grad
+        table: dict[Any, Any] = leaves if node.__class__ is LeafNode else pending
+        known = table.get(node)
+        if known is None:
+            table[node] = grad
+            if table is pending:
+                heappush(queue, (-node.seq, id(node), node))
+        else:
+            table[node] = known + grad
         borrowed.add(node)
 
-    for node in nodes:
-        grad = pending.pop(node, None)
-        if grad is None or (useful is not None and node not in useful):
+    while queue:
+        node = heappop(queue)[2]
+        grad = pending.pop(node)
+        if useful is not None and node not in useful:
             continue
         hooks = node.hooks
         if hooks is not None:
@@ -117,7 +121,11 @@ def walk(
         if useful is not None and not any(edge in useful for edge in edges):
             continue  # a target, with no other behind it: its own derivative is not asked for
         if node.__class__ is OutputOf:
-            parts: dict[int, Any] = pending.setdefault(edges[0], {})  # type: ignore[arg-type]
+            source: Any = edges[0]
+            parts = pending.get(source)
+            if parts is None:
+                parts = pending[source] = {}
+                heappush(queue, (-source.seq, id(source), source))
             known = parts.get(node.index)  # a saved output of a recorded derivative leads to the same output
             parts[node.index] = grad if known is None else known + grad
             continue
@@ -128,14 +136,18 @@ def walk(
         saved = node.saved
         if saved is FREED:
             raise freed_error(node)
-        if node.cells:
-            for cell, seen in zip(node.cells, node.versions):  # noqa: B905 - equal by construction
-                if cell[0] != seen:
-                    raise _annotated(node, stale_error(node))
+        if node.cells and tuple(map(_version_of, node.cells)) != node.versions:
+            raise _annotated(node, stale_error(node))
         shares = plan is None and not node.fresh
         if plan is None or plan.joint is not None or anomaly or (hooks is not None and hooks.post):
-            wants = [edge is not None and (useful is None or edge in useful) for edge in edges]
-            calls: Any = _computed(node, ns, grad, wants, recorded)
+            if useful is None:
+                wants = list(map(bool, edges))  # True for a node
+            else:
+                wants = [edge is not None and edge in useful for edge in edges]
+            if plan is None and hooks is None and not anomaly:
+                calls: Any = zip(itertools.count(), itertools.repeat(None), node.run(ns, grad, wants))
+            else:
+                calls = _computed(node, ns, grad, wants, recorded)
         else:
             calls = plan.calls
             if recorded:
@@ -157,27 +169,30 @@ def walk(
                     result = ns.cast(result, edge.dtype)
             elif result.dtype is not edge.dtype:
                 result = result.astype(edge.dtype)
-            known = pending.get(edge)
+            table = leaves if edge.__class__ is LeafNode else pending
+            known = table.get(edge)
             if known is None:
-                pending[edge] = result
+                table[edge] = result
+                if table is pending:
+                    heappush(queue, (-edge.seq, id(edge), edge))
                 if result is grad or shares or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
-                pending[edge] = known + result
+                table[edge] = known + result
                 owned.add(edge)
             elif known.__class__ is _ndarray:
                 known += result
             else:
-                pending[edge] = known + result
+                table[edge] = known + result
         if not keep and saved and (plan is None or plan.frees):
             node.saved = FREED
             node.cells = ()
 
     with leaf_lock:
-        for leaf, grad in pending.items():
-            if leaf.__class__ is not LeafNode or (useful is not None and leaf not in useful):
+        for leaf, grad in leaves.items():
+            if useful is not None and leaf not in useful:
                 continue
-            shared = leaf in borrowed and leaf not in owned if borrowed else False
+            shared = leaf in borrowed and leaf not in owned
             hooks = leaf.hooks
             if hooks is not None:
                 grad, shared = _run_hooks(leaf, hooks, grad, recorded), True

@@ -123,9 +123,24 @@ class Flat:
         shape = self.params[index]._array.shape
         return {name: buffer[a:b].reshape(shape) for name, buffer in self.state.items()}
 
+    def runs(self, missing: list[int]) -> list[tuple[int, int]]:
+        """Stretches of neighbouring parameters that all have a gradient and had equally many updates."""
+        steps = self.steps
+        if not missing and steps.count(steps[0]) == len(steps):
+            return [(0, len(steps))]
+        runs: list[tuple[int, int]] = []
+        for index in range(len(steps)):
+            if index in missing:
+                continue
+            if runs and runs[-1][1] == index and steps[runs[-1][0]] == steps[index]:
+                runs[-1] = (runs[-1][0], index + 1)
+            else:
+                runs.append((index, index + 1))
+        return runs
+
     def join(self, grads: list[Any], runs: list[tuple[int, int]]) -> None:
         """Write the gradients into the flat buffer."""
-        if len(runs) == 1 and runs[0] == (0, len(self.params)):
+        if len(grads) == len(self.params):
             self.xp.concatenate(grads, out=self.grad)
             return
         position = 0

@@ -7,6 +7,7 @@ lives in flat buffers too; ``state_dict`` shows it for each parameter under PyTo
 from __future__ import annotations
 
 import copy
+import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -177,34 +178,34 @@ class Optimizer(Hooked):
         grads: list[Any] = []
         missing: list[int] = []
         dtype, kind = flat.dtype, flat.grad.__class__
-        for index, (parameter, array) in enumerate(flat.pairs):
+        for parameter, array in flat.pairs:
             if parameter._array is not array:
                 return False
             edge = parameter._edge
             grad: Any = edge.grad if edge.__class__ is LeafNode else parameter.grad
             if grad.__class__ is not kind:
                 if grad is None:
-                    missing.append(index)
+                    missing.append(len(grads) + len(missing))
                     continue
                 grad = grad._array
-            if grad.dtype is not dtype or grad.__class__ is not kind:
+                if grad.__class__ is not kind:
+                    return False
+            if grad.dtype is not dtype:
                 return False
             grads.append(grad.ravel())
-        if grads:
-            steps = flat.steps
-            runs = _runs(missing, steps)
-            with flat.place:
-                flat.join(grads, runs)
-                for first, last in runs:
-                    step = steps[first] + 1
-                    steps[first:last] = [step] * (last - first)
-                    self._update_run(group, flat, first, last, step)
+        if not grads:
+            return True
+        runs = flat.runs(missing)
+        update = self._update_run if flat.scalars else self._update_equals
+        with flat.place:
+            flat.join(grads, runs)
+            for first, last in runs:
+                step = flat.steps[first] + 1
+                flat.steps[first:last] = [step] * (last - first)
+                update(group, flat, first, last, step)
         return True
 
     def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
-        if not flat.scalars:
-            self._update_equals(group, flat, first, last, step)
-            return
         rows = list(zip(*flat.scalars.values(), strict=True))
         while first < last:
             stop = first + 1
@@ -388,21 +389,6 @@ class Optimizer(Hooked):
         return "\n".join([*lines, ")"])
 
 
-def _runs(missing: list[int], steps: list[int]) -> list[tuple[int, int]]:
-    """Stretches of neighbouring parameters that all have a gradient and had equally many updates."""
-    if not missing and steps.count(steps[0]) == len(steps):
-        return [(0, len(steps))]
-    runs: list[tuple[int, int]] = []
-    for index in range(len(steps)):
-        if index in missing:
-            continue
-        if runs and runs[-1][1] == index and steps[runs[-1][0]] == steps[index]:
-            runs[-1] = (runs[-1][0], index + 1)
-        else:
-            runs.append((index, index + 1))
-    return runs
-
-
 def _fitted(parameter: Tensor, value: Any, key: Any = None) -> Any:
     """Loaded state with its tensors in a parameter's dtype and on its device; the count of steps stays as it is."""
     if isinstance(value, Tensor):
@@ -425,16 +411,11 @@ def rate(group: dict[str, Any]) -> float:
     return float(group["lr"])
 
 
-_constants: dict[Any, tuple[Any, ...]] = {}
-
-
 def constants(values: tuple[float, ...], like: Any) -> tuple[Any, ...]:
     """Numbers in the form that costs operations on ``like`` least: for NumPy 0-d arrays of its dtype."""
-    if like.__class__ is not np.ndarray:
-        return values
-    known = _constants.get((values, like.dtype))
-    if known is None:
-        if len(_constants) > 1000:  # options that change every step shall not pile up
-            _constants.clear()
-        known = _constants[values, like.dtype] = tuple([np.asarray(value, like.dtype) for value in values])
-    return known
+    return _zero_dimensional(values, like.dtype) if like.__class__ is np.ndarray else values
+
+
+@functools.lru_cache(1000)
+def _zero_dimensional(values: tuple[float, ...], dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    return tuple([np.asarray(value, dtype) for value in values])

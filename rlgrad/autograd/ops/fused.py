@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -45,7 +46,6 @@ _transposed_mm = Op(
     lambda xp, a, b: a.T.dot(b),
     (lambda ns, g, b: ns.mm(b, ns.t(g)), lambda ns, g, a: ns.mm(a, g)),
 )
-_ones: dict[tuple[int, Any], Any] = {}
 
 
 def _sum_rows_forward(xp: Any, a: Any) -> Any:
@@ -54,12 +54,13 @@ def _sum_rows_forward(xp: Any, a: Any) -> Any:
 
 def sum_rows(a: np.ndarray) -> np.ndarray:
     """The sum over the first dimension of a matrix."""
-    ones = _ones.get((len(a), a.dtype))
-    if ones is None:
-        if len(_ones) > 100:
-            _ones.clear()
-        ones = _ones[len(a), a.dtype] = np.ones(len(a), a.dtype)
-    return ones.dot(a)  # BLAS sums rows several times as fast as a reduction does
+    return ones(len(a), a.dtype).dot(a)  # BLAS sums rows several times as fast as a reduction does
+
+
+@functools.lru_cache(32)
+def ones(count: int, dtype: np.dtype[Any]) -> np.ndarray:
+    """A vector of ones, shared between calls."""
+    return np.ones(count, dtype)
 
 
 _sum_rows = Op("sum_rows", _sum_rows_forward, (lambda ns, g, a_shape: ns.expand(ns.reshape(g, (1, -1)), a_shape),))
@@ -268,9 +269,9 @@ def _mse_forward(xp: Any, a: Any, b: Any, reduction: str) -> Any:
     difference = a - b
     if reduction == "none":
         return difference * difference
-    flat = difference.reshape(-1)
+    flat = difference.ravel()
     total = flat.dot(flat)
-    return total / difference.dtype.type(flat.size) if reduction == "mean" else total
+    return total / flat.size if reduction == "mean" else total
 
 
 _mse_loss = Op(

@@ -6,6 +6,7 @@ would have many.
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -24,6 +25,12 @@ _new = object.__new__
 _zero = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
 _one = {kind: np.ones((), kind) for kind in _zero}
 _infinity = {kind: np.asarray(math.inf, kind) for kind in _zero}
+
+
+@functools.lru_cache(32)
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Zeros to compare with, shared between calls."""
+    return np.zeros(shape, dtype)
 
 
 class Activation(ABC):
@@ -52,11 +59,11 @@ class _ReLU(Activation):
     node = "ReluBackward0"
 
     def apply(self, h: np.ndarray) -> None:
-        zero = _zero[h.dtype]
-        if h.size > 512:  # NumPy vectorises clip, but not maximum against one number
-            h.clip(zero, _infinity[h.dtype], h)
+        # NumPy vectorises clip and the maximum of two arrays, but not the maximum against one number.
+        if h.size > 16384:
+            h.clip(_zero[h.dtype], _infinity[h.dtype], h)
         else:
-            np.maximum(h, zero, out=h)
+            np.maximum(h, zeros(h.shape, h.dtype), out=h)
 
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
         slope = (out > _zero[out.dtype]).astype(g.dtype)
@@ -144,19 +151,20 @@ class MLPNode(Node):
             return self._recorded(grad, wanted)
         x, parameters, outs = self.saved[-3:]
         results: list[Any] = [None] * len(wanted)
-        g = grad
-        for layer in range(len(outs) - 1, -1, -1):
-            act = self.activations[layer]
+        first = wanted.index(True)
+        ones = fused.ones(len(grad), grad.dtype)  # BLAS sums rows several times as fast as a reduction does
+        g, place = grad, len(wanted) - 2
+        for out, act in zip(reversed(outs), reversed(self.activations)):  # noqa: B905 - equal by construction
             if act is not None:
-                g = act.backward(g, outs[layer])
-            place = 2 * layer + 1
+                g = act.backward(g, out)
             if wanted[place]:
-                results[place] = g.T.dot(outs[layer - 1] if layer else x)
+                results[place] = g.T.dot(outs[place // 2 - 1] if place > 1 else x)
             if wanted[place + 1]:
-                results[place + 1] = fused.sum_rows(g)
-            if True not in wanted[:place]:
+                results[place + 1] = ones.dot(g)
+            if first >= place:
                 return results
-            g = g.dot(parameters[2 * layer])
+            g = g.dot(parameters[place - 1])
+            place -= 2
         results[0] = g
         return results
 

@@ -12,7 +12,7 @@ import numpy as np
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops.define import _rebase, check_inplace
-from rlgrad.autograd.registry import Op, Vjp, _record, apply, edge_of
+from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
 
@@ -57,7 +57,7 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     edge = None
     if any(e is not None for e in edges):
         plan = op.plan(tuple([i for i, e in enumerate(edges) if e is not None]))
-        edge = _record(op, plan, (target, *others), [array, *arrays], edges, attributes, array)._edge
+        edge = record(op, plan, (target, *others), [array, *arrays], edges, attributes, array)._edge
     view = target._view
     if view is None:
         target._edge = edge
