@@ -199,7 +199,8 @@ class OnPolicyAgent(Agent):
                 piece = np.empty(len(obs), dtype=np.int64)
                 piece[sequences["value"].ends] = np.arange(len(sequences["value"].ends))
                 pieces = piece[places[0] * shape[1] + places[1]]
-                tail_values, _ = self.value.step(self.tensor(tails), tuple(part[:, pieces] for part in after))
+                states = tuple(part[:, pieces] for part in after)
+                tail_values = self.value.step(self.tensor(tails), states)[0] if len(tails) else output[:0]
                 self.memory.states["value"] = tuple(part[:, sequences["value"].last] for part in after)
             else:
                 output, tail_values = self.value(inputs), self.value(self.tensor(tails))

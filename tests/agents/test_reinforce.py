@@ -7,95 +7,9 @@ import pytest
 from rlgrad.agents import Reinforce, ReinforceConfig
 from rlgrad.training import CheckpointError, NonFiniteError
 
+from .worlds import Broken, Chain, Endless, Identity, assert_same_state
+
 SMALL = {"hidden_sizes": [16], "batch_steps": 64}
-
-
-class Identity(gym.Env):
-    """Pays 1 for the action that the observation names, in episodes of 10 steps."""
-
-    def __init__(self, continuous=False):
-        self.continuous = continuous
-        self.observation_space = gym.spaces.Box(-1, 1, (1,)) if continuous else gym.spaces.Discrete(3)
-        self.action_space = gym.spaces.Box(-1, 1, (1,)) if continuous else gym.spaces.Discrete(3)
-
-    def observe(self):
-        if self.continuous:
-            self.target = self.np_random.uniform(-0.8, 0.8, size=1).astype(np.float32)
-        else:
-            self.target = int(self.np_random.integers(3))
-        return self.target
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.count = 0
-        return self.observe(), {}
-
-    def step(self, action):
-        reward = -float(np.abs(action - self.target).sum()) if self.continuous else float(action == self.target)
-        self.count += 1
-        return self.observe(), reward, self.count == 10, False, {}
-
-
-class Endless(gym.Env):
-    """Pays 1 for every step; a limit of 8 steps ends the episode, as a truncation or as a termination."""
-
-    observation_space = gym.spaces.Box(0, 1, (1,))
-    action_space = gym.spaces.Discrete(2)
-
-    def __init__(self, terminates=False):
-        self.terminates = terminates
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.count = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action):
-        self.count += 1
-        over = self.count == 8
-        return np.zeros(1, np.float32), 1.0, over and self.terminates, over and not self.terminates, {}
-
-
-class Broken(gym.Env):
-    """Its fourth reward is NaN, or its fourth observation is."""
-
-    observation_space = gym.spaces.Box(-1, 1, (1,))
-    action_space = gym.spaces.Discrete(2)
-
-    def __init__(self, what):
-        self.what = what
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.count = 0
-        return np.zeros(1, np.float32), {}
-
-    def step(self, action):
-        self.count += 1
-        bad = self.count == 4
-        obs = np.full(1, np.nan if bad and self.what == "observation" else 0.0, np.float32)
-        return obs, np.nan if bad and self.what == "reward" else 1.0, self.count == 10, False, {}
-
-
-def arrays_of(state):
-    """Every leaf of a state_dict as (place, array), to compare two of them bit for bit."""
-    if isinstance(state, dict):
-        for key, value in state.items():
-            for place, leaf in arrays_of(value):
-                yield f"{key}/{place}", leaf
-    elif isinstance(state, (list, tuple)):
-        for index, value in enumerate(state):
-            for place, leaf in arrays_of(value):
-                yield f"{index}/{place}", leaf
-    else:
-        yield "", state.detach().numpy() if hasattr(state, "detach") else state
-
-
-def assert_same_state(first, second):
-    left, right = dict(arrays_of(first.state_dict())), dict(arrays_of(second.state_dict()))
-    assert left.keys() == right.keys()
-    for place in left:
-        assert np.array_equal(left[place], right[place]), place
 
 
 def parameters_of(agent):
@@ -111,11 +25,15 @@ def test_it_learns_which_action_the_observation_names(baseline):
 
 def test_it_learns_continuous_actions():
     config = ReinforceConfig(hidden_sizes=[16], batch_steps=320, gamma=0.0, log_std=-1.0)
-    agent = Reinforce(lambda: Identity(continuous=True), config, seed=0)
+    agent = Reinforce(lambda: Identity(gym.spaces.Box(-1, 1, (1,))), config, seed=0)
     before = agent.evaluate(20).mean
     agent.learn(60_000)
     assert before < -3.0
     assert agent.evaluate(20).mean > -1.0
+
+
+def test_it_solves_the_three_state_chain():
+    assert Reinforce(Chain, ReinforceConfig(**SMALL, gamma=0.9), seed=0).learn(6_000).evaluate(10).mean == 1.0
 
 
 @pytest.mark.slow
