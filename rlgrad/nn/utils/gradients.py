@@ -1,4 +1,4 @@
-"""Clipping gradients, all in one pass over a joined buffer."""
+"""Clipping gradients, with as few array calls as it takes."""
 
 from __future__ import annotations
 
@@ -8,42 +8,75 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.graph import LeafNode
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
+_ndarray = np.ndarray
 
-def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Any]:
-    if isinstance(parameters, Tensor):
-        parameters = [parameters]
-    return [p.grad for p in parameters if p.grad is not None]
+
+def _gradients(parameters: Tensor | Iterable[Tensor]) -> tuple[list[Any], list[list[int]]]:
+    """The gradients as raw arrays, and the version cells of those that somebody holds as tensors."""
+    arrays: list[Any] = []
+    cells: list[list[int]] = []
+    for parameter in (parameters,) if isinstance(parameters, Tensor) else parameters:
+        edge = parameter._edge
+        gradient = edge.grad if edge.__class__ is LeafNode else parameter.grad
+        if gradient.__class__ is _ndarray:
+            arrays.append(gradient)
+        elif isinstance(gradient, Tensor):
+            arrays.append(gradient._array)
+            cells.append(gradient._cell)
+        elif gradient is not None:
+            arrays.append(gradient)
+    return arrays, cells
 
 
 def _total_norm(arrays: list[Any], norm_type: float) -> Any:
-    xp = module_of(arrays[0])
-    if norm_type == math.inf:
-        return xp.stack([abs(a).max() if a.size else a.sum() for a in arrays]).max()
+    """The norm of all elements, as a NumPy scalar or, on a GPU, an array with one element."""
+    if not arrays:
+        return np.float32(0)
     if norm_type == 2.0:
-        total = arrays[0].dtype.type(0)
-        for a in arrays:
-            flat = a.ravel()
-            total = total + flat.dot(flat)
-        return xp.sqrt(total)
-    return sum((abs(a) ** norm_type).sum() for a in arrays) ** (1.0 / norm_type)
+        total = 0.0
+        for array in arrays:
+            flat = array.ravel()
+            total += flat.dot(flat)
+        return arrays[0].dtype.type(math.sqrt(total)) if arrays[0].__class__ is _ndarray else total**0.5
+    parts = [abs(array) for array in arrays]
+    if math.isinf(norm_type):
+        extreme = "max" if norm_type > 0 else "min"
+        found = module_of(arrays[0]).stack([getattr(p, extreme)() if p.size else p.sum() for p in parts])
+        return getattr(found, extreme)()
+    if norm_type == 0.0:  # as in PyTorch, of the norms of the tensors: how many of them are not zero
+        return arrays[0].dtype.type(sum(bool(p.any()) for p in parts))
+    return sum((p**norm_type).sum() for p in parts) ** (1.0 / norm_type)
+
+
+def _check_finite(total: Any, norm_type: float) -> None:
+    if not math.isfinite(float(total)):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
 
 
 def get_total_norm(
     tensors: Tensor | Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Tensor:
-    """The norm of all elements of several tensors."""
-    arrays = [t._array for t in ([tensors] if isinstance(tensors, Tensor) else tensors)]
-    if not arrays:
-        return wrap(np.zeros((), np.float32))
-    total = _total_norm(arrays, float(norm_type))
-    if error_if_nonfinite and not math.isfinite(float(total)):
-        raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
+    """The norm of all elements of several tensors.
+
+    Args:
+        tensors: one or more, often gradients.
+        norm_type: order of the norm, possibly ``inf``.
+        error_if_nonfinite: raise when the norm is NaN or infinite.
+        foreach: accepted for PyTorch's sake; there is one implementation.
+
+    Raises:
+        RuntimeError: for a norm that is not finite, when asked to.
+    """
+    total = _total_norm([t._array for t in ([tensors] if isinstance(tensors, Tensor) else tensors)], float(norm_type))
+    if error_if_nonfinite:
+        _check_finite(total, norm_type)
     return wrap(total)
 
 
@@ -57,21 +90,69 @@ def clip_grad_norm_(
     """Scale all gradients in place so that their joint norm is at most ``max_norm``; return the norm before.
 
     Args:
+        parameters: those without a gradient are left out.
+        max_norm: the largest norm that is let pass.
         norm_type: order of the norm, possibly ``inf``.
         error_if_nonfinite: raise when the norm is NaN or infinite.
+        foreach: accepted for PyTorch's sake; there is one implementation.
+
+    Raises:
+        RuntimeError: for a norm that is not finite, when asked to.
+
+    Example:
+        >>> import rlgrad
+        >>> p = rlgrad.zeros(2, requires_grad=True)
+        >>> p.grad = rlgrad.tensor([3.0, 4.0])
+        >>> rlgrad.nn.utils.clip_grad_norm_([p], 1.0)
+        tensor(5.)
     """
-    gradients = _gradients(parameters)
-    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-    if gradients:
-        scale = float(max_norm) / (float(total._array) + 1e-6)
-        if not scale >= 1.0:
-            for gradient in gradients:
-                gradient._array *= gradient._array.dtype.type(scale)
-                gradient._cell[0] += 1
-    return total
+    arrays, cells = _gradients(parameters)
+    total = _total_norm(arrays, float(norm_type))
+    if error_if_nonfinite:
+        _check_finite(total, norm_type)
+    _scale(arrays, cells, max_norm, total)
+    return wrap(total)
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: Any = None
+) -> None:
+    """Scale all gradients in place as :func:`clip_grad_norm_` does, for a norm that is known already."""
+    arrays, cells = _gradients(parameters)
+    _scale(arrays, cells, max_norm, total_norm._array)
+
+
+def _scale(arrays: list[Any], cells: list[list[int]], max_norm: float, total: Any) -> None:
+    if not arrays:
+        return
+    if arrays[0].__class__ is _ndarray:
+        scale = float(max_norm) / (float(total) + 1e-6)
+        if scale >= 1.0:
+            return
+        factor = None
+        for array in arrays:
+            if factor is None or factor.dtype is not array.dtype:
+                factor = np.asarray(scale, array.dtype)
+            np.multiply(array, factor, array)
+    else:  # without asking the GPU for the number
+        xp = module_of(arrays[0])
+        scale = xp.minimum(float(max_norm) / (total + 1e-6), 1.0)
+        for array in arrays:
+            array *= scale.astype(array.dtype)
+    for cell in cells:
+        cell[0] += 1
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: Any = None) -> None:
-    """Limit every gradient element to ``[-clip_value, clip_value]`` in place."""
-    for gradient in _gradients(parameters):
-        gradient.clamp_(-clip_value, clip_value)
+    """Limit every gradient element to ``[-clip_value, clip_value]`` in place.
+
+    Args:
+        parameters: those without a gradient are left out.
+        clip_value: the largest size that is let pass.
+        foreach: accepted for PyTorch's sake; there is one implementation.
+    """
+    arrays, cells = _gradients(parameters)
+    for array in arrays:
+        module_of(array).clip(array, -float(clip_value), float(clip_value), out=array)
+    for cell in cells:
+        cell[0] += 1
