@@ -7,20 +7,27 @@ from rlgrad.agents.dqn import DQN, DQNConfig
 from rlgrad.agents.ppo import PPO, PPOConfig
 from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
 from rlgrad.agents.returns import gae, reward_to_go
+from rlgrad.agents.sac import SAC, SACConfig
+from rlgrad.agents.td3 import TD3, DDPGConfig, TD3Config
 from rlgrad.agents.trpo import TRPO, TRPOConfig
 
 __all__ = [
     "A2C",
     "DQN",
     "PPO",
+    "SAC",
+    "TD3",
     "TRPO",
     "A2CConfig",
     "Agent",
     "AgentConfig",
+    "DDPGConfig",
     "DQNConfig",
     "PPOConfig",
     "Reinforce",
     "ReinforceConfig",
+    "SACConfig",
+    "TD3Config",
     "TRPOConfig",
     "gae",
     "reward_to_go",

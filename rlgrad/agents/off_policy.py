@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 
 from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
@@ -124,12 +125,16 @@ class OffPolicyAgent(Agent):
         if self.num_timesteps < self.config.learning_starts:
             actions = self.random_actions(generator)
         else:
-            actions = self.act(obs, generator)
+            actions = self.explore(obs, generator)
         self.seconds += time.perf_counter() - began
         step = self.step(actions)
         self.buffer.add(obs, actions, step.rewards, step.next_obs, step.terminated, step.truncated)
         if self.config.normalize_observations:
             self.observation_stats.update(obs)
+
+    def explore(self, encoded: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """The actions to take in the running episodes."""
+        return self.act(encoded, generator)
 
     def random_actions(self, generator: np.random.Generator) -> np.ndarray:
         """Uniform actions for every copy, (num_envs,) or (num_envs, action_dim) from -1 to 1."""
@@ -203,6 +208,15 @@ def target_of(network: nn.Module) -> nn.Module:
     for parameter in target.parameters():
         parameter.requires_grad_(False)
     return target
+
+
+def require_bounded(space: spaces.Space[Any], name: str) -> None:
+    """Raises unless actions are continuous with bounds, which a squashed policy needs."""
+    if not isinstance(space, spaces.Box) or not space.is_bounded():
+        raise TypeError(
+            f"{name} needs a Box of actions with finite bounds, got {space}: use DQN for Discrete actions, and "
+            "gymnasium.wrappers.RescaleAction or PPO for unbounded ones."
+        )
 
 
 def mean_of(value: Any) -> float:

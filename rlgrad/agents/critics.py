@@ -1,0 +1,42 @@
+"""Several critics of one policy, and what is done with their opinions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+
+import rlgrad
+from rlgrad import Tensor, nn
+
+__all__ = ["least", "make_critics", "values"]
+
+
+def make_critics(build: Iterable[nn.Module], given: Sequence[nn.Module] | None) -> nn.ModuleList:
+    """The critics that a user gave, or else those of `build`."""
+    return nn.ModuleList(list(build) if given is None else list(given))
+
+
+def values(critics: nn.Module, obs: Tensor, actions: Tensor | None = None) -> list[Tensor]:
+    """What each critic says.
+
+    Args:
+        critics: an `nn.ModuleList`.
+        obs: (n, ...) observations.
+        actions: (n, action_dim) continuous actions; None for critics that value every discrete one.
+
+    Returns:
+        For each critic (n,) values of `actions`, or (n, choices).
+    """
+    if actions is None:
+        return [critic(obs) for critic in critics.children()]
+    both = rlgrad.cat([obs.reshape(len(obs), -1), actions], 1)
+    return [critic(both).squeeze(1) for critic in critics.children()]
+
+
+def least(opinions: Sequence[Tensor]) -> Tensor:
+    """The smallest of several values, element by element, which counters overestimation.
+
+    Source: Fujimoto, van Hoof and Meger, Addressing Function Approximation Error in Actor-Critic Methods (2018),
+    section 4.2.
+    """
+    return reduce(rlgrad.minimum, opinions)

@@ -1,0 +1,191 @@
+"""Soft actor-critic, for continuous and for discrete actions.
+
+Source: Haarnoja et al., Soft Actor-Critic Algorithms and Applications (2018); Christodoulou, Soft Actor-Critic for
+Discrete Action Settings (2019).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import rlgrad
+from rlgrad import Tensor, nn
+from rlgrad.agents.buffers import Transitions
+from rlgrad.agents.config import require
+from rlgrad.agents.critics import least, make_critics, values
+from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
+from rlgrad.distributions import TanhNormal
+from rlgrad.nn import functional as F
+from rlgrad.optim import polyak_update
+
+__all__ = ["SAC", "SACConfig"]
+
+_LOG_STD_RANGE = (-20.0, 2.0)
+
+
+@dataclass
+class SACConfig(OffPolicyConfig):
+    """Settings of `SAC`.
+
+    Args:
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
+            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
+            normalize_observations: as `OffPolicyConfig`.
+        tau: how far target networks go towards the critics after each update.
+        critics: number of critics, whose least value counts.
+        alpha: weight of the entropy, where it starts.
+        learn_alpha: adjust it so that the policy's entropy stays at the target.
+        target_entropy: in nats; None for minus the number of action components, or for discrete actions
+            for `entropy_ratio` of the largest there is.
+        entropy_ratio: for discrete actions; close to 1 the policy must stay random, and alpha explodes.
+    """
+
+    tau: float = 0.005
+    critics: int = 2
+    alpha: float = 1.0
+    learn_alpha: bool = True
+    target_entropy: float | None = None
+    entropy_ratio: float = 0.7
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self, ["alpha"], ["tau", "entropy_ratio"], {"critics": 1})
+
+
+class SAC(OffPolicyAgent):
+    """Soft actor-critic: rewards and the policy's entropy together, for bounded Box or Discrete actions.
+
+    Args:
+        env, config, seed, num_envs, env_options, device: as `Agent`.
+        optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        actor: a module of your own from encoded observations (n, ...) to (n, 2 action_dim), means before
+            `tanh` and logarithms of standard deviations, or to (n, choices) logits.
+        critics: modules of your own from observations beside actions (n, obs_dim + action_dim) to (n, 1), or
+            from observations to (n, choices) values.
+
+    Example:
+        >>> config = SACConfig(hidden_sizes=[16], learning_starts=50, batch_size=8)
+        >>> SAC("Pendulum-v1", config, seed=0).learn(60).num_updates
+        10
+    """
+
+    config_class = SACConfig
+    config: SACConfig
+
+    def __init__(
+        self,
+        env: Any,
+        config: SACConfig | None = None,
+        seed: int = 0,
+        num_envs: int | None = None,
+        env_options: dict[str, Any] | None = None,
+        device: str = "cpu",
+        optimizer: dict[str, Any] | None = None,
+        actor: nn.Module | None = None,
+        critics: Sequence[nn.Module] | None = None,
+    ) -> None:
+        super().__init__(env, config, seed, num_envs, env_options, device, optimizer)
+        config, dim, discrete = self.config, self.actions.dim, self.actions.discrete
+        if not discrete:
+            require_bounded(self.actions.space, "SAC")
+        with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
+            net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
+            self.actor = net.to(device)
+            widths = (0, dim) if discrete else (dim, 1)
+            build = (self.make_net(*widths) for _ in range(config.critics))
+            self.critics = make_critics(build, critics).to(device)
+        self.target_critics = target_of(self.critics)
+        self.temperature = Temperature(config.alpha).to(device)
+        self.actor_optimizer = self.make_optimizer(self.actor)
+        self.critic_optimizer = self.make_optimizer(self.critics)
+        self.alpha_optimizer = self.make_optimizer(self.temperature)
+        default = config.entropy_ratio * math.log(dim) if discrete else -float(dim)
+        self.target_entropy = default if config.target_entropy is None else config.target_entropy
+
+    def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        with rlgrad.no_grad():
+            output = self.actor(self.inputs(encoded)).cpu().numpy()
+        if self.actions.discrete:
+            # Gumbel-max: the largest of logits plus Gumbel noise is a draw from their softmax.
+            return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(1)
+        mean, log_std = np.split(output, 2, axis=1)
+        if generator is None:
+            return np.tanh(mean)
+        noise = generator.standard_normal(mean.shape, np.float32)
+        return np.tanh(mean + np.exp(log_std.clip(*_LOG_STD_RANGE)) * noise)
+
+    def expectations(self, critics: nn.Module, obs: Tensor) -> tuple[Tensor, Tensor]:
+        """The critics' least value and the log-probability of what the policy does.
+
+        Of an action drawn by reparameterisation, or in expectation over all discrete ones.
+
+        Returns:
+            Two (n,) tensors.
+        """
+        output = self.actor(obs)
+        if self.actions.discrete:
+            log_probs = output.log_softmax(1)
+            probs = log_probs.exp()
+            return (probs * least(values(critics, obs))).sum(1), (probs * log_probs).sum(1)
+        dim = self.actions.dim
+        policy = TanhNormal(output[:, :dim], output[:, dim:].clamp(*_LOG_STD_RANGE).exp())
+        actions, log_prob = policy.rsample_with_log_prob(generator=self.generators["minibatch"])
+        return least(values(critics, obs, actions)), log_prob
+
+    def update(self, batch: Transitions) -> dict[str, Any]:
+        config, alpha = self.config, self.temperature.alpha
+        obs, next_obs, actions = self.inputs(batch.obs), self.inputs(batch.next_obs), self.tensor(batch.actions)
+        rewards, discounts = self.tensor(batch.rewards), self.tensor(batch.discounts)
+
+        with rlgrad.no_grad():
+            value, log_prob = self.expectations(self.target_critics, next_obs)
+            target = rewards + discounts * (value - alpha * log_prob)
+        if self.actions.discrete:
+            q = [value.gather(1, actions.unsqueeze(1)).squeeze(1) for value in values(self.critics, obs)]
+        else:
+            q = values(self.critics, obs, actions)
+        critic_loss = sum((F.mse_loss(value, target) for value in q[1:]), F.mse_loss(q[0], target)) * 0.5
+        critic_norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
+
+        value, log_prob = self.expectations(self.critics, obs)
+        actor_loss = (alpha * log_prob - value).mean()
+        actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor")
+
+        if config.learn_alpha:
+            surplus = log_prob.detach().mean() + self.target_entropy
+            self.minimize(self.alpha_optimizer, -(self.temperature.log_alpha * surplus), "alpha")
+        polyak_update(self.critics, self.target_critics, config.tau)
+        return {
+            "loss/critic": critic_loss,
+            "loss/actor": actor_loss,
+            "q/mean": q[0],
+            "q/target": target,
+            "policy/entropy": -log_prob,
+            "policy/alpha": alpha,
+            "critic/grad_norm": critic_norm,
+            "actor/grad_norm": actor_norm,
+            "train/learning_rate": self.actor_optimizer.param_groups[0]["lr"],
+        }
+
+    def components(self) -> dict[str, Any]:
+        names = ("actor", "critics", "target_critics", "temperature")
+        optimizers = ("actor_optimizer", "critic_optimizer", "alpha_optimizer")
+        return {**super().components(), **{name: getattr(self, name) for name in (*names, *optimizers)}}
+
+
+class Temperature(nn.Module):
+    """The weight of the entropy, kept as a logarithm so that it stays positive."""
+
+    def __init__(self, alpha: float) -> None:
+        super().__init__()
+        self.log_alpha = nn.Parameter(rlgrad.tensor(math.log(alpha)))
+
+    @property
+    def alpha(self) -> float:
+        """The weight itself."""
+        return math.exp(self.log_alpha.item())
