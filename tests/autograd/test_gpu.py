@@ -17,7 +17,7 @@ from rlgrad.autograd.registry import REGISTRY
 from .samples import SAMPLES, Maker
 from .test_every_function import fill, ours, outputs
 
-OPS = Path(rlgrad.__file__).parent / "autograd" / "ops"
+FOLDERS = [Path(rlgrad.__file__).parent / part for part in ("autograd/ops", "backend/kernels")]
 MODULES = ("linalg", "random", "lib", "fft")
 
 
@@ -33,7 +33,7 @@ def dotted(node: ast.AST) -> str | None:
 def uses() -> dict[str, set[str]]:
     """Every function that the ops take from their array library, with the keywords they give it."""
     found: dict[str, set[str]] = {op.ufunc: set() for op in REGISTRY.values() if op.ufunc}
-    for path in sorted(OPS.glob("*.py")):
+    for path in sorted(path for folder in FOLDERS for path in folder.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and (name := dotted(node.func)):
                 found.setdefault(name, set()).update(k.arg for k in node.keywords if k.arg)
