@@ -94,6 +94,7 @@ class Agent(ABC):
         self.solved = False
         self.seconds = 0.0
         self._evaluation_envs: Any = None
+        self._cut_short = False
 
     @abstractmethod
     def iterate(self) -> dict[str, float]:
@@ -164,6 +165,13 @@ class Agent(ABC):
     def obs(self) -> np.ndarray:
         """(num_envs, ...) encoded observations to act on; begins episodes where none are running."""
         if self.runner.obs is None:
+            if self._cut_short and self.runner.tracker.lengths.any():
+                warnings.warn(
+                    f"{self.env_name} does not give its state, so the resumed run begins new episodes where the "
+                    "stopped one was in the middle of some.",
+                    stacklevel=4,
+                )
+            self._cut_short = False
             self.runner.start(int(self.generators["environment"].integers(2**31 - 1)))
         assert self.runner.obs is not None
         return self.runner.obs
@@ -354,7 +362,7 @@ class Agent(ABC):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` returned.
 
-        Where the environment does not give its state, episodes begin anew, with a warning.
+        Where the environment does not give its state, going on to learn begins new episodes, with a warning.
         """
         for name in _COUNTERS:
             setattr(self, name, state[name])
@@ -362,13 +370,7 @@ class Agent(ABC):
             source.bit_generator.state = state["generators"][name]
         for name, component in self.components().items():
             component.load_state_dict(state["components"][name])
-        interrupted = bool(state["runner"]["tracker"]["lengths"].any())
-        if not self.runner.load_state_dict(state["runner"]) and interrupted:
-            warnings.warn(
-                f"{self.env_name} does not give its state, so the resumed run begins new episodes where the "
-                "stopped one was in the middle of some.",
-                stacklevel=3,
-            )
+        self._cut_short = not self.runner.load_state_dict(state["runner"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes networks, optimizers, generators, counters and settings to one file, atomically."""

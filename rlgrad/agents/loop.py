@@ -39,9 +39,9 @@ def train(
             agent.solved = agent.is_solved(metrics.get("rollout/return"))
             shown = {"return": metrics["rollout/return"]} if "rollout/return" in metrics else {}
             line.update(agent.num_timesteps, **shown)
-            journal.add(metrics)
             # Every callback hears of every iteration, also of the one in which another asks to stop.
             stops = [callback.on_iteration(agent, metrics) for callback in callbacks]
+            journal.add(metrics)
             if any(stops) or (interrupt is not None and interrupt.requested):
                 break
             if checkpoint_path is not None and time.perf_counter() - saved > _SECONDS_BETWEEN_CHECKPOINTS:

@@ -10,7 +10,7 @@ import struct
 import sys
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
@@ -146,23 +146,69 @@ def encode_png(image: np.ndarray) -> bytes:
         >>> encode_png(np.zeros((4, 4, 3), dtype=np.uint8))[1:4]
         b'PNG'
     """
+    _check_image(image)
+    return _PNG + _header(image) + _chunk(b"IDAT", _pixels(image)) + _chunk(b"IEND", b"")
+
+
+def encode_animation(frames: Sequence[np.ndarray], fps: int) -> bytes:
+    """Encode pictures as an animated PNG's bytes, which browsers play and other programs show the first frame of.
+
+    Args:
+        frames: (height, width, channels) unsigned bytes each, of one shape.
+        fps: frames per second.
+
+    Example:
+        >>> b"acTL" in encode_animation([np.zeros((4, 4, 3), dtype=np.uint8)] * 2, fps=30)
+        True
+
+    Source: Portable Network Graphics (PNG) Specification (W3C, third edition), section 11.3.4.
+    """
+    if not frames:
+        raise ValueError("An animation needs at least one frame.")
+    for frame in frames:
+        _check_image(frame)
+        if frame.shape != frames[0].shape:
+            raise ValueError(f"All frames have one shape, got {frames[0].shape} and {frame.shape}.")
+    height, width, _ = frames[0].shape
+    parts = [_PNG, _header(frames[0]), _chunk(b"acTL", struct.pack(">II", len(frames), 0))]
+    sequence = 0
+    for index, frame in enumerate(frames):
+        parts.append(_chunk(b"fcTL", struct.pack(">IIIIIHHBB", sequence, width, height, 0, 0, 1, fps, 0, 0)))
+        sequence += 1
+        if index == 0:
+            parts.append(_chunk(b"IDAT", _pixels(frame)))
+        else:
+            parts.append(_chunk(b"fdAT", struct.pack(">I", sequence) + _pixels(frame)))
+            sequence += 1
+    return b"".join([*parts, _chunk(b"IEND", b"")])
+
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def _check_image(image: np.ndarray) -> None:
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (1, 3, 4):
         raise ValueError(
             "An image is (height, width, channels) with 1, 3 or 4 channels of dtype uint8; "
             f"got shape {image.shape} of dtype {image.dtype}"
         )
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def _header(image: np.ndarray) -> bytes:
     height, width, channels = image.shape
-    color_type = {1: 0, 3: 2, 4: 6}[channels]
+    return _chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, {1: 0, 3: 2, 4: 6}[channels], 0, 0, 0))
+
+
+def _pixels(image: np.ndarray) -> bytes:
+    height, width, channels = image.shape
     # PNG wants a filter byte before each row; 0 means the row follows as it is.
     rows = np.zeros((height, 1 + width * channels), dtype=np.uint8)
     rows[:, 1:] = image.reshape(height, width * channels)
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, color_type, 0, 0, 0)
-    body = zlib.compress(rows.tobytes(), 6)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
+    return zlib.compress(rows.tobytes(), 6)
 
 
 def read_metrics(directory: str | os.PathLike[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
