@@ -3,9 +3,10 @@
 from rlgrad.nn import functional, init, utils
 from rlgrad.nn.activation import *
 from rlgrad.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from rlgrad.nn.conv import *
 from rlgrad.nn.distance import *
 from rlgrad.nn.dropout import *
-from rlgrad.nn.linear import Flatten, Identity, Linear, Unflatten
+from rlgrad.nn.linear import *
 from rlgrad.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -17,7 +18,10 @@ from rlgrad.nn.loss import (
     SmoothL1Loss,
 )
 from rlgrad.nn.module import Module
+from rlgrad.nn.normalization import *
 from rlgrad.nn.padding import *
 from rlgrad.nn.parameter import Buffer, Parameter
+from rlgrad.nn.pooling import *
 from rlgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from rlgrad.nn.sparse import *
 from rlgrad.nn.upsampling import *

@@ -62,6 +62,7 @@ def _vjp(
     count = 1
     for axis in axes:
         count *= inner[axis]
+    count = count or 1  # of an empty batch
     if g is not None and wide == axes and 1 not in grads and 2 not in grads:
         # The sums that the weights need serve the input too: two passes instead of four.
         along, total = ns.sum(g * out1, axes, True), ns.sum(g, axes, True)
@@ -205,6 +206,8 @@ def batch_norm(
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got input of shape {list(shape)}")
+    if eps <= 0:
+        raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     channels = shape[1]
     _vector("batch_norm", input, channels, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
     affine = (1, channels, *[1] * (len(shape) - 2))
@@ -223,7 +226,7 @@ def batch_norm(
         )
     inner = (shape[0], channels, points)
     out, _, rstd, mean = apply(_batch_norm, (input, weight, bias), (inner, (0, 2), (1, channels, 1), eps))
-    if running_mean is not None or running_var is not None:
+    if count and (running_mean is not None or running_var is not None):
         with no_grad():
             if running_mean is not None:
                 _move(running_mean, mean._array.reshape(-1), momentum)

@@ -148,7 +148,9 @@ def _out_extents(
 def _rank(name: str, input: Tensor, rank: int) -> Extents:
     shape = input._array.shape
     if len(shape) not in (rank + 1, rank + 2):
-        raise RuntimeError(f"{name}: Expected {rank + 1}D or {rank + 2}D input tensor, but got {list(shape)}")
+        raise RuntimeError(
+            f"{name}: non-empty {rank + 1}D or {rank + 2}D (batch mode) tensor expected for input, but got {list(shape)}"
+        )
     return shape[-rank:]
 
 

@@ -125,7 +125,11 @@ def _fractional(
     if random_samples is None:
         samples = default_generator.numpy.random((*array.shape[:2], rank))
     else:
-        samples = random_samples.detach().cpu().numpy()
+        samples = random_samples.detach().cpu().numpy()[: array.shape[0]]
+        if samples.shape != (*array.shape[:2], rank):
+            raise RuntimeError(
+                f"{name}: _random_samples should have the shape {[*array.shape[:2], rank]}, got {list(random_samples.shape)}"
+            )
     index: Any = np.zeros((*array.shape[:2], *[1] * (2 * rank)), np.int64)
     for i, (n, m, k) in enumerate(zip(spatial, out, kernel, strict=True)):
         sample = samples[:, :, rank - 1 - i] if rank == 2 else samples[:, :, i]
