@@ -146,7 +146,7 @@ class Runner:
         if running is None:
             self.obs = None
             return False
-        rlgrad.envs.restore(self.envs, running["envs"])  # type: ignore[attr-defined]
+        rlgrad.envs.restore(self.envs, running["envs"])
         self.obs, self.starts, self.infos = running["obs"], running["starts"], dict(running["masks"])
         return True
 

@@ -91,8 +91,6 @@ for _pair in [
     _FORMULAS[_pair] = _infinite
 
 
-# A family against itself
-
 
 @register_kl(Normal, Normal)
 def _normal_normal(p: Normal, q: Normal) -> Tensor:
@@ -206,8 +204,6 @@ def _transformed_transformed(p: TransformedDistribution, q: TransformedDistribut
     kl = kl_divergence(p.base_dist, q.base_dist)
     return sum_rightmost(kl, len(p.event_shape) - len(p.base_dist.event_shape))
 
-
-# Different families: minus p's entropy, minus the mean of log q under p
 
 
 @register_kl(Beta, Exponential)

@@ -1,60 +1,64 @@
-"""CartPole over NumPy arrays with the autoreset mode that learning code wants."""
+"""CartPole over NumPy arrays."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium.envs.classic_control.cartpole import CartPoleVectorEnv as GymnasiumCartPoleVectorEnv
-from gymnasium.vector import AutoresetMode
+from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+from gymnasium.envs.classic_control.utils import maybe_parse_reset_bounds
+
+from rlgrad.envs.arrays import ArrayVectorEnv
 
 __all__ = ["CartPoleVectorEnv"]
 
 
-class CartPoleVectorEnv(GymnasiumCartPoleVectorEnv):
-    """Gymnasium's NumPy CartPole, with SAME_STEP autoreset instead of NEXT_STEP.
+class CartPoleVectorEnv(ArrayVectorEnv):
+    """Gymnasium's CartPole, all copies in one array: position, velocity, angle and angular velocity of each.
 
-    Gymnasium's vector entry point resets on the step *after* an episode's end: that step ignores its action
-    and gives reward 0, a row that belongs to no episode. Here the reset happens in the step that ends the
-    episode, as `SyncVectorEnv(autoreset_mode="SameStep")` does: the returned observation is the first of the
-    next episode, and `infos["final_obs"]` holds the last of the finished one.
+    Source of the equations: Florian, Correct equations for the dynamics of the cart-pole system (2005).
 
-    The dynamics, and the distribution of start states, are Gymnasium's. The random numbers are drawn by one
-    generator for all copies, so trajectories differ from those of synchronous environments with the same
-    seed.
-
-    `infos` of a step in which episodes ended carries, in Gymnasium's layout:
-        final_obs: (num_envs,) object array, the last observation `(4,)` of each finished episode, else None.
-        _final_obs: (num_envs,) bool, which entries of `final_obs` are set.
+    Args:
+        num_envs: number of copies.
+        max_episode_steps: steps after which an episode is truncated.
+        render_mode: "rgb_array" or None.
+        sutton_barto_reward: 0 for each step and -1 for the last, instead of 1 for each.
     """
 
-    metadata = {  # noqa: RUF012 - declared by the parent
-        **GymnasiumCartPoleVectorEnv.metadata,
-        "autoreset_mode": AutoresetMode.SAME_STEP,
-    }
+    single_class: ClassVar[Any] = CartPoleEnv
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Advances every copy by one step and starts a new episode where one ended.
+    def __init__(
+        self,
+        num_envs: int = 1,
+        max_episode_steps: int | None = 500,
+        render_mode: str | None = None,
+        sutton_barto_reward: bool = False,
+    ) -> None:
+        super().__init__(num_envs, max_episode_steps, render_mode, sutton_barto_reward=sutton_barto_reward)
+        self._sutton_barto_reward = sutton_barto_reward
+        self._limits = np.array([[self._single.x_threshold], [self._single.theta_threshold_radians]])
 
-        Args:
-            action: (num_envs,) integers in {0, 1}.
+    def _draw(self, count: int, options: dict[str, Any]) -> np.ndarray:
+        low, high = maybe_parse_reset_bounds(options, -0.05, 0.05)
+        return self.np_random.uniform(low, high, (4, count))
 
-        Returns:
-            obs (num_envs, 4) float32, reward (num_envs,) float32, terminated and truncated (num_envs,) bool,
-            infos.
-        """
-        obs, reward, terminated, truncated, infos = super().step(action)
-        done = self.prev_done
-        if done.any():
-            # A fresh array, not a cleared one: the parent resets on its next step whatever this mask still
-            # marks.
-            self.prev_done = np.zeros_like(done)
-            final_obs = np.full(self.num_envs, None, dtype=object)
-            for index in np.flatnonzero(done):
-                final_obs[index] = obs[index].copy()
-            infos = {**infos, "final_obs": final_obs, "_final_obs": done}
-            assert self.state is not None
-            self.state[:, done] = self.np_random.uniform(self.low, self.high, size=(4, int(done.sum())))
-            self.steps[done] = 0
-            obs[done] = self.state[:, done].T
-        return obs, reward, terminated, truncated, infos
+    def _advance(self, state: np.ndarray, action: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        pole = self._single
+        theta, theta_dot = state[2], state[3]
+        cosine, sine = np.cos(theta), np.sin(theta)
+        force = (action * 2 - 1) * pole.force_mag
+        temp = (force + pole.polemass_length * (theta_dot * theta_dot) * sine) / pole.total_mass
+        theta_acc = (pole.gravity * sine - cosine * temp) / (
+            pole.length * (4.0 / 3.0 - pole.masspole * (cosine * cosine) / pole.total_mass)
+        )
+        x_acc = temp - pole.polemass_length * theta_acc * cosine / pole.total_mass
+        new = np.empty_like(state)
+        new[::2] = state[::2] + pole.tau * state[1::2]
+        new[1] = state[1] + pole.tau * x_acc
+        new[3] = theta_dot + pole.tau * theta_acc
+        terminated = np.logical_or.reduce(np.abs(new[::2]) > self._limits)
+        rewards = -terminated.astype(np.float64) if self._sutton_barto_reward else np.ones(self.num_envs)
+        return new, rewards, terminated
+
+    def _observe(self, state: np.ndarray) -> np.ndarray:
+        return state.T.astype(np.float32, order="C")

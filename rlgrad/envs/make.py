@@ -16,8 +16,12 @@ EnvFactory = Callable[[], gym.Env[Any, Any]]
 """Builds one environment; called once per copy."""
 
 _NUMPY_ENVIRONMENTS = {
+    "Acrobot-v1": "rlgrad.envs.acrobot:AcrobotVectorEnv",
     "CartPole-v0": "rlgrad.envs.cartpole:CartPoleVectorEnv",
     "CartPole-v1": "rlgrad.envs.cartpole:CartPoleVectorEnv",
+    "MountainCar-v0": "rlgrad.envs.mountain_car:MountainCarVectorEnv",
+    "MountainCarContinuous-v0": "rlgrad.envs.mountain_car:MountainCarContinuousVectorEnv",
+    "Pendulum-v1": "rlgrad.envs.pendulum:PendulumVectorEnv",
 }
 """Ids with an array implementation that resets in the step which ends an episode."""
 
