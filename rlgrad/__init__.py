@@ -88,6 +88,7 @@ from rlgrad.backend.random import (
     set_rng_state,
 )
 from rlgrad.backend.threads import set_num_threads
+from rlgrad.serialization import load, save
 
 __version__ = "0.1.0"
 

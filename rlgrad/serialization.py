@@ -1,0 +1,83 @@
+"""Saving and loading tensors: state dicts in safetensors files, never pickle."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.tensor import wrap
+from rlgrad.backend.devices import as_device, move
+from rlgrad.backend.files import FORMAT, CheckpointError, read_arrays, read_header, read_tree, write_tree
+
+__all__ = ["load", "save"]
+
+
+def save(obj: Any, path: str | os.PathLike[str]) -> None:
+    """Write a state dict to a safetensors file, whole or not at all.
+
+    Tensors are entries of the file under their names, so a flat state dict can be read by any tool that knows the
+    format, ``safetensors.torch.load_file`` among them. In nested ones names are joined by slashes, and plain values are
+    JSON in the header. Tensors that share memory are written each by itself.
+
+    Args:
+        obj: a state dict, or nested dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and ``None``.
+        path: the file to write; its folder is made if it is not there.
+
+    Raises:
+        CheckpointError: for a value that is none of these, named by its place.
+        OSError: when the disk refuses; the previous file is untouched.
+
+    Example:
+        >>> import tempfile, rlgrad
+        >>> path = tempfile.mkdtemp() + "/net.safetensors"
+        >>> rlgrad.save(rlgrad.nn.Linear(2, 1).state_dict(), path)
+        >>> rlgrad.nn.Linear(2, 1).load_state_dict(rlgrad.load(path))
+        <All keys matched successfully>
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"save writes to a path, given as text or a Path, not to {type(path).__name__}")
+    if hasattr(obj, "state_dict"):
+        raise CheckpointError(
+            f"{type(obj).__name__} is not saved whole, since loading it would run code: save its state_dict()"
+        )
+    write_tree(path, obj)
+
+
+def load(path: str | os.PathLike[str], device: Any = None) -> Any:
+    """Read a safetensors file that :func:`save` or any other program wrote.
+
+    Args:
+        path: the file.
+        device: where the tensors go: the CPU, unless given.
+
+    Returns:
+        What was saved, with tensors for its arrays. From another program's file a dict of tensors by name: bfloat16
+        becomes float32 (the same numbers), and names that ``safetensors.torch.save_model`` left out, because their
+        tensor is the same as another's, are there again.
+
+    Raises:
+        CheckpointError: for a file that is missing, damaged, a pickle or another format, or numbers of a kind unknown.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"load reads from a path, given as text or a Path, not from {type(path).__name__}")
+    target = as_device("cpu" if device is None else device)
+    metadata, _ = read_header(path)
+    if metadata.get("format") == FORMAT:
+        return _tensors(read_tree(path), target)
+    found = _tensors(read_arrays(path), target)
+    for name, same in metadata.items():
+        if name not in found and same in found:
+            found[name] = found[same]
+    return found
+
+
+def _tensors(value: Any, target: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return wrap(move(value, target))
+    if isinstance(value, dict):
+        return {key: _tensors(item, target) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)([_tensors(item, target) for item in value])
+    return value
