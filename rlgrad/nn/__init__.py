@@ -7,21 +7,13 @@ from rlgrad.nn.conv import *
 from rlgrad.nn.distance import *
 from rlgrad.nn.dropout import *
 from rlgrad.nn.linear import *
-from rlgrad.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HuberLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    SmoothL1Loss,
-)
+from rlgrad.nn.loss import *
 from rlgrad.nn.module import Module
 from rlgrad.nn.normalization import *
 from rlgrad.nn.padding import *
 from rlgrad.nn.parameter import Buffer, Parameter
 from rlgrad.nn.pooling import *
-from rlgrad.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from rlgrad.nn.recurrent import GRU, LSTM, RNN
+from rlgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from rlgrad.nn.sparse import *
 from rlgrad.nn.upsampling import *

@@ -1,8 +1,9 @@
-"""Recurrent layers and their cells."""
+"""Recurrent layers."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from rlgrad.autograd.ops.creation import empty
@@ -16,6 +17,21 @@ from rlgrad.nn.parameter import Parameter
 from rlgrad.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def _check_options(dropout: float, num_layers: int, switches: dict[str, Any]) -> None:
+    if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout <= 1:
+        raise ValueError(
+            "dropout should be a number in range [0, 1] representing the probability of an element being zeroed, got "
+            f"{dropout!r}"
+        )
+    if dropout > 0 and num_layers == 1:
+        warnings.warn(
+            f"dropout acts between recurrent layers, so dropout={dropout} has no effect with num_layers=1", stacklevel=4
+        )
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
 
 
 class RNNBase(Module):
@@ -36,12 +52,12 @@ class RNNBase(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if not 0 <= dropout <= 1:
-            raise ValueError(
-                "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
-            )
-        if hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+        _check_options(dropout, num_layers, {"bias": bias, "batch_first": batch_first})
+        for name, size in (("input_size", input_size), ("hidden_size", hidden_size)):
+            if not isinstance(size, int):
+                raise TypeError(f"{name} should be of type int, got: {type(size).__name__}")
+            if size <= 0:
+                raise ValueError(f"{name} must be greater than zero, got {size}")
         if num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if proj_size < 0:
@@ -131,6 +147,12 @@ class RNNBase(Module):
             x = input if batched else input.unsqueeze(1)
             if batched and self.batch_first:
                 x = x.transpose(0, 1)
+        weight = self.weight_ih_l0
+        if x.dtype is not weight.dtype:
+            raise ValueError(
+                f"RNN input dtype ({x.dtype!r}) does not match weight dtype ({weight.dtype!r}). Convert input: "
+                f"input.to({weight.dtype!r}), or convert model: model.to({x.dtype!r})"
+            )
         if x.shape[-1] != self.input_size:
             raise RuntimeError(
                 f"input.size(-1) must be equal to input_size. Expected {self.input_size}, got {x.shape[-1]}"
@@ -281,104 +303,3 @@ class GRU(RNNBase):
         super().__init__(
             "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype
         )
-
-
-class RNNCellBase(Module):
-    """One step of a recurrent layer."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__()
-        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        rows = num_chunks * hidden_size
-        self.weight_ih = Parameter(empty(rows, input_size, device=device, dtype=dtype))
-        self.weight_hh = Parameter(empty(rows, hidden_size, device=device, dtype=dtype))
-        for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, Parameter(empty(rows, device=device, dtype=dtype)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Draw everything uniformly within ``1 / sqrt(hidden_size)``."""
-        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
-        for parameter in self.parameters():
-            init.uniform_(parameter, -bound, bound)
-
-    def _inputs(self, input: Tensor, states: list[Tensor | None]) -> tuple[Tensor, list[Tensor], list[Any], bool]:
-        """One step of one sequence or a batch as a sequence of one step."""
-        name = type(self).__name__
-        if input.ndim not in (1, 2):
-            raise ValueError(f"{name}: Expected input to be 1D or 2D, got {input.ndim}D instead")
-        for state in states:
-            if state is not None and state.ndim != input.ndim:
-                raise ValueError(f"{name}: Expected hidden to be {input.ndim}D, got {state.ndim}D instead")
-        if input.shape[-1] != self.input_size:
-            raise RuntimeError(f"input has inconsistent input_size: got {input.shape[-1]} expected {self.input_size}")
-        batched = input.ndim == 2
-        x = input.reshape(1, -1, self.input_size)
-        ready = [
-            x.new_zeros((x.shape[1], self.hidden_size)) if s is None else s if batched else s.unsqueeze(0)
-            for s in states
-        ]
-        for s in ready:
-            if tuple(s.shape) != (x.shape[1], self.hidden_size):
-                raise RuntimeError(f"hidden has shape {list(s.shape)}, expected {[x.shape[1], self.hidden_size]}")
-        return x, ready, [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh], batched
-
-    def extra_repr(self) -> str:
-        text = f"{self.input_size}, {self.hidden_size}"
-        if not self.bias:
-            text += f", bias={self.bias}"
-        nonlinearity = getattr(self, "nonlinearity", "tanh")
-        return text if nonlinearity == "tanh" else text + f", nonlinearity={nonlinearity}"
-
-
-class RNNCell(RNNCellBase):
-    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``."""
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        nonlinearity: str = "tanh",
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if nonlinearity not in ("tanh", "relu"):
-            raise RuntimeError(f"Unknown nonlinearity: {nonlinearity}")
-        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
-        self.nonlinearity = nonlinearity
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        x, (h,), parameters, batched = self._inputs(input, [hx])
-        _, h = rnn_layer(x, h, parameters, self.nonlinearity)
-        return h if batched else h.squeeze(0)
-
-
-class LSTMCell(RNNCellBase):
-    """One step of :class:`LSTM`; states are pairs ``(h, c)``."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
-
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-        x, (h, c), parameters, batched = self._inputs(input, [None, None] if hx is None else list(hx))
-        _, h, c = lstm_layer(x, h, c, [*parameters, None])
-        return (h, c) if batched else (h.squeeze(0), c.squeeze(0))
-
-
-class GRUCell(RNNCellBase):
-    """One step of :class:`GRU`."""
-
-    def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        x, (h,), parameters, batched = self._inputs(input, [hx])
-        _, h = gru_layer(x, h, parameters)
-        return h if batched else h.squeeze(0)

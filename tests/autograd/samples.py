@@ -561,6 +561,7 @@ for _parts in (samples_shape, samples_indexing):
 ELSEWHERE.add("index_put_")
 ELSEWHERE.update(
     [
+        "ctc_loss",
         "fractional_max_pool2d",
         "fractional_max_pool3d",
         "gumbel_softmax",

@@ -153,6 +153,10 @@ LAYERS: dict[str, Callable[[Any], list[Any]]] = {
         s(m.normal(2, 3), m.normal(2, 3), m.normal(2, 3)),
         s(m.normal(2, 3), m.normal(2, 3), m.normal(2, 3), 2.0, 2, swap=True, reduction="none"),
     ],
+    "triplet_margin_with_distance_loss": lambda m: [
+        s(m.normal(2, 3), m.normal(2, 3), m.normal(2, 3)),
+        s(m.normal(2, 3), m.normal(2, 3), m.normal(2, 3), margin=2.0, swap=True, reduction="none"),
+    ],
     "gaussian_nll_loss": _gaussian,
     "poisson_nll_loss": lambda m: [
         *[s(m.normal(2, 3), m.positive(2, 3), reduction=r) for r in REDUCTIONS],

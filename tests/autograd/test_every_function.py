@@ -157,7 +157,7 @@ def test_no_registered_derivative_lacks_samples(monkeypatch):
     number_forms = {name for name in straight_from_functions if name.rsplit("_", 1)[0] in SAMPLES}
     # Elementwise ops hold their plans from the start.
     elementwise = number_forms | {name for name in straight_from_functions if name in SAMPLES}
-    tested_as_modules = {"rnn_layer", "gru_layer", "lstm_layer"}
+    tested_as_modules = {"rnn_layer", "gru_layer", "lstm_layer", "ctc_loss", "ctc_gradient"}
     tested_as_modules |= {"normal_log_prob", "categorical_entropy", "log_tanh_slope"}  # of distributions
     assert sorted(straight_from_functions - elementwise - in_place_or_copies - drawn - tested_as_modules) == []
 

@@ -9,18 +9,34 @@ pytest.importorskip("torch")
 LOSSES = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
     "CrossEntropyLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
     "HuberLoss",
+    "KLDivLoss",
     "L1Loss",
     "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
     "NLLLoss",
+    "PoissonNLLLoss",
     "SmoothL1Loss",
+    "SoftMarginLoss",
 ]
 RECURRENT = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
+REFUSING = ["CrossEntropyLoss", "HuberLoss", "MultiMarginLoss", "NLLLoss", *RECURRENT]
 
 
-@pytest.mark.parametrize("name", RECURRENT)
+@pytest.mark.parametrize("name", LOSSES + RECURRENT)
 def test_values_and_gradients_are_torchs(name):
-    for training in (True, False):
-        for sample in torch_modules.samples(name, training):
-            torch_modules.check(name, sample, training)
+    for sample in torch_modules.samples(name):
+        torch_modules.check(name, sample)
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_what_torch_refuses_is_refused(name):
+    torch_modules.check_errors(name)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rlgrad
-from rlgrad.nn import recurrent
+from rlgrad import nn
 from rlgrad.nn.utils import rnn as sequences
 
 torch = pytest.importorskip("torch")
@@ -24,7 +24,7 @@ LAYERS = [
 
 def pair(name, *args, **options):
     theirs = getattr(torch.nn, name)(*args, **options, dtype=torch.float64)
-    ours = getattr(recurrent, name)(*args, **options, dtype=rlgrad.float64)
+    ours = getattr(nn, name)(*args, **options, dtype=rlgrad.float64)
     ours.load_state_dict({k: v.detach().numpy() for k, v in theirs.state_dict().items()})
     assert repr(ours) == repr(theirs)
     assert list(ours.state_dict()) == list(theirs.state_dict())
@@ -132,7 +132,7 @@ def test_gradients_can_be_differentiated(name):
 
 
 def test_dropout_between_layers_acts_in_training_only():
-    module = recurrent.GRU(3, 4, 2, dropout=0.9)
+    module = nn.GRU(3, 4, 2, dropout=0.9)
     x = rlgrad.ones(5, 2, 3)
     assert not np.array_equal(module(x)[0].detach().numpy(), module(x)[0].detach().numpy())
     module.eval()
@@ -141,7 +141,7 @@ def test_dropout_between_layers_acts_in_training_only():
 
 def test_a_state_of_the_wrong_size_is_refused():
     with pytest.raises(RuntimeError, match="Expected hidden size"):
-        recurrent.GRU(3, 4)(rlgrad.zeros(5, 2, 3), rlgrad.zeros(1, 3, 4))
+        nn.GRU(3, 4)(rlgrad.zeros(5, 2, 3), rlgrad.zeros(1, 3, 4))
 
 
 def test_padding_and_unpadding_are_inverse():

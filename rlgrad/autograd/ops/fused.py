@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import maybe_inplace, method, one_dim, public, unary
+from rlgrad.autograd.ops.define import broadcast_error, maybe_inplace, method, one_dim, public, unary
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -252,16 +252,22 @@ def _weight(g: Any, shape: tuple[int, ...], reduction: str, factor: float = 1.0)
     return g * (factor / (math.prod(shape) or 1) if reduction == "mean" else factor)
 
 
-def check_reduction(reduction: str) -> str:
-    """The name of a reduction, or the error that lists those there are."""
+def check_reduction(reduction: str, size_average: Any = None, reduce: Any = None) -> str:
+    """The name of a reduction, perhaps asked for by the arguments from before it, or the error that lists those there are."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
+        )
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{reduction} is not a valid value for reduction; use 'mean', 'sum' or 'none'")
     return reduction
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
+def reduced(losses: Tensor, reduction: str, size_average: Any = None, reduce: Any = None) -> Tensor:
     """The mean of losses, their sum, or each of them, as ``reduction`` says."""
-    check_reduction(reduction)
+    reduction = check_reduction(reduction, size_average, reduce)
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
@@ -294,7 +300,7 @@ def mse_loss(
     if a.dtype is not b.dtype:
         common = dtypes.result_type(input, target)
         input, target = input.to(common), target.to(common)
-    return apply(_mse_loss, (input, target), (check_reduction(reduction),))
+    return apply(_mse_loss, (input, target), (check_reduction(reduction, size_average, reduce),))
 
 
 def broadcast_target(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -306,7 +312,10 @@ def broadcast_target(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         "to incorrect results due to broadcasting. Please ensure they have the same size.",
         stacklevel=3,
     )
-    shape = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+    try:
+        shape = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+    except ValueError:
+        raise broadcast_error("loss", (tuple(input.shape), tuple(target.shape))) from None
     return input.expand(shape), target.expand(shape)
 
 
@@ -334,7 +343,7 @@ def _nll_gradient(
     if reduction == "mean":
         scale = scale / scale.sum()
     out = xp.zeros(shape, g.dtype)
-    out[xp.arange(shape[0]), safe] = -scale * g
+    out[xp.arange(shape[0]), safe] = xp.where(kept, -scale * g, 0)
     return out
 
 
@@ -362,25 +371,15 @@ def nll_loss(
         target: classes ``()``, ``(batch,)`` or ``(batch, ...)``, int64.
         weight: factor for each class.
     """
-    check_reduction(reduction)
+    reduction = check_reduction(reduction, size_average, reduce)
     x, t = input._array, target._array
-    if t.dtype != np.int64:
-        raise RuntimeError(f"nll_loss: expected target of dtype int64, got {target.dtype!r}; convert it with .long()")
-    if x.ndim == 1 and t.ndim == 0:
-        return nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None, reduction).reshape(
-            ()
-        )
-    if x.ndim < 2 or x.shape[0] != t.shape[0] or x.shape[2:] != t.shape[1:]:
-        raise ValueError(
-            f"Expected input batch_size ({x.shape[0] if x.ndim else 0}) to match target batch_size "
-            f"({t.shape[0] if t.ndim else 0}): got input {list(x.shape)} and target {list(t.shape)}"
-        )
+    if t.dtype == np.uint8:
+        return nll_loss(input, target.long(), weight, None, ignore_index, None, reduction)
+    if x.ndim == 1 and t.shape in ((), (1,)):
+        rows = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)
+        return rows.reshape(())
+    _check_classes(input, target, weight)
     classes = x.shape[1]
-    if weight is not None and weight._array.shape != (classes,):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: "
-            f"{list(weight.shape)}"
-        )
     bad = (t != ignore_index) & ((t < 0) | (t >= classes))
     if bad.any():
         raise IndexError(f"Target {int(t[bad].flat[0])} is out of bounds for {classes} classes.")
@@ -389,6 +388,38 @@ def nll_loss(
         result = apply(_nll_loss, (flat, target.reshape(-1), weight), (reduction, ignore_index))
         return result.reshape(t.shape) if reduction == "none" else result
     return apply(_nll_loss, (input, target, weight), (reduction, ignore_index))
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Refuse targets and weights that do not fit an input ``(batch, classes, ...)``."""
+    shape, wanted = tuple(input.shape), tuple(target.shape)
+    got = f"got input {list(shape)} and target {list(wanted)}"
+    if not shape:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if target._array.dtype != np.int64:
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype!r}; convert it with .long()"
+        )
+    if len(shape) == 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1: {got}")
+    if len(shape) == 2 and len(wanted) > 1:
+        raise RuntimeError(f"0D or 1D target tensor expected, multi-target not supported: {got}")
+    if shape[:1] != wanted[:1]:
+        raise ValueError(
+            f"Expected input batch_size ({shape[0]}) to match target batch_size ({wanted[0] if wanted else 0}): {got}"
+        )
+    if shape[2:] != wanted[1:]:
+        raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}: {got}")
+    if weight is not None:
+        if weight._array.shape != shape[1:2]:
+            raise RuntimeError(
+                f"weight tensor should be defined either for all {shape[1]} classes or no classes but got weight tensor of "
+                f"shape: {list(weight.shape)}"
+            )
+        if weight._array.dtype != input._array.dtype:
+            raise RuntimeError(
+                f"expected scalar type {input._array.dtype} but found {weight._array.dtype}: convert the weight to the input's dtype"
+            )
 
 
 _bce_with_logits = Op(
@@ -412,7 +443,7 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """Cross-entropy of ``target`` (in [0, 1]) with ``sigmoid(input)``, stable for large logits."""
-    check_reduction(reduction)
+    reduction = check_reduction(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if pos_weight is not None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlgrad.autograd.ops.fused import logsigmoid, reduced
+from rlgrad.autograd.ops.ctc import ctc_loss
+from rlgrad.autograd.ops.fused import check_reduction, logsigmoid, reduced
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.special import xlogy
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -27,14 +29,10 @@ def kl_div(
         target: probabilities of the same shape, or their logarithms with ``log_target``.
         reduction: as usual, or ``"batchmean"``: the sum over the batch's size.
     """
-    if log_target:
-        losses = target.exp() * (target - input)
-    else:
-        positive = target > 0
-        losses = where(positive, target * (where(positive, target, 1.0).log() - input), 0.0)
-    if reduction == "batchmean":
-        return losses.sum() / input.shape[0]
-    return reduced(losses, reduction)
+    losses = target.exp() * (target - input) if log_target else xlogy(target, target) - target * input
+    if size_average is None and reduce is None and reduction == "batchmean":
+        return losses.sum() / input.shape[0] if input.ndim else losses
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def hinge_embedding_loss(
@@ -47,7 +45,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     far = where(target != 1, (margin - input).clamp_min(0), 0.0)
-    return reduced(far + where(target != -1, input, 0.0), reduction)
+    return reduced(far + where(target != -1, input, 0.0), reduction, size_average, reduce)
 
 
 def margin_ranking_loss(
@@ -60,7 +58,12 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, -target * (input1 - input2) + margin)``: the first should rank higher where the target is 1."""
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss: all input tensors should have the same dimension but got sizes: input1: "
+            f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
+        )
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction, size_average, reduce)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -97,7 +100,7 @@ def cosine_embedding_loss(
     dot, a, b = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
     cosine = dot / (a * b).sqrt()
     near = where(target == 1, 1 - cosine, 0.0)
-    return reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction)
+    return reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction, size_average, reduce)
 
 
 def triplet_margin_loss(
@@ -112,11 +115,48 @@ def triplet_margin_loss(
     reduce: Any = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the ``p``-distance."""
-    far = pairwise_distance(anchor, negative, p, eps)
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the ``p``-distance.
+
+    Args:
+        anchor, positive, negative: ``(batch, features)`` or ``(features,)``.
+        margin: how much nearer the positive should be than the negative; above zero.
+        swap: use the distance of positive and negative where it is the smaller one (Balntas et al., 2016).
+    """
+    return triplet_margin_with_distance_loss(
+        anchor,
+        positive,
+        negative,
+        distance_function=lambda a, b: pairwise_distance(a, b, p, eps),
+        margin=margin,
+        swap=swap,
+        reduction=check_reduction(reduction, size_average, reduce),
+    )
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """:func:`triplet_margin_loss` with any distance; that of :func:`pairwise_distance` when none is given."""
+    check_reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
+    distance = distance_function or pairwise_distance
+    far = distance(anchor, negative)
     if swap:
-        far = far.minimum(pairwise_distance(positive, negative, p, eps))
-    return reduced((pairwise_distance(anchor, positive, p, eps) - far + margin).clamp_min(0), reduction)
+        far = far.minimum(distance(positive, negative))
+    return reduced((distance(anchor, positive) - far + margin).clamp_min(0), reduction)
 
 
 def gaussian_nll_loss(
@@ -130,10 +170,10 @@ def gaussian_nll_loss(
     elif bool((var._array < 0).any()):
         raise ValueError("var has negative entry/entries")
     if var.shape != input.shape:
-        if tuple(input.shape[:-1]) == tuple(var.shape):
+        if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
-            raise ValueError("var is of incorrect size")
+        elif input.ndim != var.ndim or sum(n != m for n, m in zip(input.shape, var.shape, strict=True)) != 1:
+            raise ValueError(f"var is of incorrect size: {list(var.shape)} for an input of {list(input.shape)}")
     bounded = where(var < eps, var.detach() * 0 + eps, var.detach()) + (var - var.detach())
     losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)
     return reduced(losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
@@ -156,14 +196,14 @@ def poisson_nll_loss(
         safe = where(large, target, 2.0)
         stirling = safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log()
         losses = losses + where(large, stirling, 0.0)
-    return reduced(losses, reduction)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
     """``log(1 + exp(-target * input))``, for targets of -1 and 1."""
-    return reduced((-target * input).exp().log1p(), reduction)
+    return reduced((-target * input).exp().log1p(), reduction, size_average, reduce)
 
 
 def multi_margin_loss(
@@ -184,10 +224,17 @@ def multi_margin_loss(
         p: 1 or 2.
     """
     if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
+        raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"weight must be one-dimensional, got shape {list(weight.shape)}")
     if input.ndim == 1:
         losses = multi_margin_loss(input.unsqueeze(0), target.reshape(1), p, margin, weight, reduction="none")
-        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction)
+        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction, size_average, reduce)
+    if input.ndim != 2 or tuple(target.shape) != tuple(input.shape[:1]):
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the input's batch size. Expected target size "
+            f"{list(input.shape[:1])} but got {list(target.shape)}"
+        )
     column = target.unsqueeze(1)
     classes = input.shape[1]
     over = (input - input.gather(1, column) + margin).clamp_min(0)
@@ -195,7 +242,7 @@ def multi_margin_loss(
     if weight is not None:
         over = over * weight[target].unsqueeze(1)
     own = wrap(column._array == module_of(column._array).arange(classes))
-    return reduced(where(own, 0.0, over).sum(1) / classes, reduction)
+    return reduced(where(own, 0.0, over).sum(1) / classes, reduction, size_average, reduce)
 
 
 def multilabel_margin_loss(
@@ -213,7 +260,7 @@ def multilabel_margin_loss(
         )
     if input.ndim == 1:
         losses = multilabel_margin_loss(input.unsqueeze(0), target.unsqueeze(0), reduction="none")
-        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction)
+        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction, size_average, reduce)
     xp = module_of(input._array)
     labels = target._array
     counted = xp.cumsum(labels < 0, 1) == 0
@@ -222,7 +269,7 @@ def multilabel_margin_loss(
     chosen = ((named[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(1)
     pairs = wrap(counted[:, :, None] & ~chosen[:, None, :])
     over = (1 - input.gather(1, wrap(named)).unsqueeze(2) + input.unsqueeze(1)).clamp_min(0)
-    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
+    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction, size_average, reduce)
 
 
 def multilabel_soft_margin_loss(
@@ -236,12 +283,13 @@ def multilabel_soft_margin_loss(
     """Mean over the classes of the binary cross-entropies of ``sigmoid(input)``."""
     losses = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     losses = losses if weight is None else losses * weight
-    return reduced(losses.mean(-1), reduction)
+    return reduced(losses.mean(-1), reduction, size_average, reduce)
 
 
 __all__: Sequence[str] = [
     "cosine_embedding_loss",
     "cosine_similarity",
+    "ctc_loss",
     "gaussian_nll_loss",
     "hinge_embedding_loss",
     "kl_div",
@@ -253,4 +301,5 @@ __all__: Sequence[str] = [
     "poisson_nll_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 ]

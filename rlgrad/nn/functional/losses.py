@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from rlgrad.autograd.ops.fused import broadcast_target, check_reduction, log_softmax, nll_loss, reduced
@@ -17,7 +16,7 @@ def l1_loss(
 ) -> Tensor:
     """Absolute difference."""
     input, target = broadcast_target(input, target)
-    return reduced((input - target).abs(), reduction)
+    return reduced((input - target).abs(), reduction, size_average, reduce)
 
 
 def smooth_l1_loss(
@@ -32,10 +31,11 @@ def smooth_l1_loss(
     if beta < 0:
         raise ValueError(f"smooth_l1_loss does not support negative values for beta, got {beta}")
     if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
+        return l1_loss(input, target, size_average, reduce, reduction)
     input, target = broadcast_target(input, target)
     size = (input - target).abs()
-    return reduced(where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta), reduction)
+    losses = where(size < beta, size * size * (0.5 / beta), size - 0.5 * beta)
+    return reduced(losses, reduction, size_average, reduce)
 
 
 def huber_loss(
@@ -44,6 +44,8 @@ def huber_loss(
     """Half the squared difference where it is below ``delta``, ``delta * (difference - delta / 2)`` above."""
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
+    if weight is not None and weight.shape != input.shape:
+        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(input.shape)}")
     input, target = broadcast_target(input, target)
     size = (input - target).abs()
     losses = where(size < delta, size * size * 0.5, (size - 0.5 * delta) * delta)
@@ -68,39 +70,54 @@ def cross_entropy(
         weight: factor for each class.
         label_smoothing: share of the target spread evenly over the classes.
     """
-    check_reduction(reduction)
+    reduction = check_reduction(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = 0 if input.ndim == 1 else 1
+    if target.shape == input.shape:
+        _check_probabilities(target, ignore_index)
+        losses = _of_probabilities(log_softmax(input, dim), target, weight, label_smoothing)
+        return losses.sum() / max(losses.numel(), 1) if reduction == "mean" else reduced(losses, reduction)
     log_p = log_softmax(input, dim)
-    classes = input.shape[dim]
-    if target.is_floating_point():
-        if target.shape != input.shape:
-            raise RuntimeError(
-                f"cross_entropy: probabilities of shape {list(target.shape)} for logits of shape {list(input.shape)}"
-            )
-        if label_smoothing:
-            target = target * (1 - label_smoothing) + label_smoothing / classes
-        scaled = log_p if weight is None else log_p * _along(weight, input.ndim, dim)
-        losses = -(scaled * target).sum(dim)
-        batch = math.prod(input.shape) / max(classes, 1) if input.ndim > 1 else 1
-        return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.sum() / batch
     plain = nll_loss(log_p, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
         return plain
     kept = target != ignore_index
-    spread = -(log_p if weight is None else log_p * _along(weight, input.ndim, dim)).sum(dim)
-    spread = where(kept, spread, 0.0)
+    spread = where(kept, -(log_p if weight is None else log_p * _along(weight, log_p)).sum(dim), 0.0)
     if reduction == "mean":
         total = kept.sum() if weight is None else (weight[where(kept, target, 0)] * kept).sum()
         spread = spread.sum() / total
     elif reduction == "sum":
         spread = spread.sum()
-    return plain * (1 - label_smoothing) + spread * (label_smoothing / classes)
+    return plain * (1 - label_smoothing) + spread * (label_smoothing / input.shape[dim])
 
 
-def _along(weight: Tensor, ndim: int, dim: int) -> Tensor:
-    return weight.reshape([-1 if d == dim else 1 for d in range(ndim)])
+def _check_probabilities(target: Tensor, ignore_index: int) -> None:
+    if not target.is_floating_point():
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {target.dtype!r}")
+    if ignore_index >= 0:
+        raise RuntimeError(f"ignore_index is not supported for floating point target, got {ignore_index}")
+
+
+def _of_probabilities(log_p: Tensor, target: Tensor, weight: Tensor | None, label_smoothing: float) -> Tensor:
+    """Cross-entropies of distributions over the classes, for each element of the batch."""
+    dim = 0 if log_p.ndim == 1 else 1
+    classes = log_p.shape[dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    if weight is not None:
+        if tuple(weight.shape) != (classes,):
+            raise RuntimeError(
+                f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+                f"weight tensor of shape: {list(weight.shape)}"
+            )
+        log_p = log_p * _along(weight, log_p)
+    return -(log_p * target).sum(dim)
+
+
+def _along(weight: Tensor, scores: Tensor) -> Tensor:
+    """Factors of the classes in a shape that multiplies scores."""
+    return weight if scores.ndim == 1 else weight.reshape([-1 if d == 1 else 1 for d in range(scores.ndim)])
 
 
 def binary_cross_entropy(
@@ -112,7 +129,6 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """Cross-entropy of probabilities ``input`` with ``target``, logarithms bounded below by -100."""
-    check_reduction(reduction)
     if input.shape != target.shape:
         raise ValueError(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
@@ -122,4 +138,4 @@ def binary_cross_entropy(
     if bool(((array < 0) | (array > 1)).any()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(losses if weight is None else losses * weight, reduction, size_average, reduce)
