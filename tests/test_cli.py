@@ -90,7 +90,7 @@ def test_gan_leaves_checkpoint_settings_picture_and_events(command):
         (["agent.lerning_rate=1"], r"no setting 'agent\.lerning_rate'. Did you mean agent\.learning_rate\?"),
         (["agnt.gamma=0.9"], r"Did you mean agent\.gamma\?"),
         (["+agent.lerning_rate=1"], r"lerning_rate"),
-        (["zzz=1"], r"no setting 'zzz'. This job has: agent, device, env, .*, total_timesteps\."),
+        (["zzz=1"], r"no setting 'zzz'. This job has: agent, .*device, env, .*, total_timesteps, video\."),
         (
             ["env=CartPol"],
             r"no environment 'CartPol'. Did you mean 'CartPole'\? There are: Acrobot, CartPole, .*env\.id=",
@@ -199,6 +199,66 @@ def test_cfg_job_shows_the_settings_without_training(command):
     assert code == 0
     assert "gamma: 0.5" in out
     assert not Path("outputs").exists()
+
+
+@pytest.mark.parametrize("agent", [path.stem for path in sorted((ROOT / "conf/agent").glob("*.yaml"))])
+def test_train_takes_every_agent(command, agent):
+    env = "Pendulum" if agent in ("ddpg", "td3", "sac") else "CartPole"
+    code, out, err = command(
+        "train", f"agent={agent}", f"env={env}", "total_timesteps=100", "agent.hidden_sizes=[8]", *QUICK
+    )
+    assert code == 0, err
+    assert re.search(r"Evaluation: mean return -?[\d.]+ ± [\d.]+ over 2 episodes, deterministic", out)
+    assert load_checkpoint(only_run("train") / "checkpoint.safetensors")["state"]["num_timesteps"] >= 100
+
+
+def test_train_applies_what_is_tuned_for_the_environment(command):
+    code, out, _ = command("train", "agent=ppo", "env=LunarLander", "--cfg", "job")
+    assert code == 0
+    assert "n_steps: 1024" in out
+    code, experiment, _ = command("train", "+experiment=ppo_lunarlander", "--cfg", "job")
+    assert code == 0
+    assert experiment == out
+
+
+@pytest.mark.parametrize("experiment", [path.stem for path in sorted((ROOT / "conf/experiment").glob("*.yaml"))])
+def test_every_experiment_names_tuned_settings(command, experiment):
+    agent, env = experiment.split("_")
+    code, out, err = command("train", f"+experiment={experiment}", "--cfg", "job")
+    assert code == 0, err
+    assert f"name: {agent}" in out
+    assert re.search(rf"^  id: {env}-v\d$", out, re.M | re.I)
+    tuned = [path.stem.lower() for path in (ROOT / "conf/tuned").glob("*.yaml")]
+    assert experiment in [*tuned, "reinforce_cartpole"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["agent=pppo"], r"no agent 'pppo'. Did you mean 'ppo'"),
+        (["agent=ppo", "agent.clip_rang=0.1"], r"no setting 'agent\.clip_rang'. Did you mean agent\.clip_range"),
+        (["agent=a2c", "agent.clip_range=0.1"], r"no setting 'agent\.clip_range'"),
+        (["+experiment=a2c_cartpole", "agent.gama=1"], r"Did you mean agent\.gamma"),
+        (["agent=ppo", "agent.recurrent=rnn"], r"recurrent is one of none, lstm, gru, not 'rnn'"),
+        (["+experiment=ppo_cartpol"], r"no experiment 'ppo_cartpol'. Did you mean 'ppo_cartpole'"),
+        (["agent=sac", "env=CartPole", "agent.num_envs=0"], r"num_envs must be at least 1, got 0"),
+    ],
+)
+def test_a_mistake_in_the_train_job_is_one_clean_message(command, arguments, words):
+    code, _, err = command("train", *arguments, "total_timesteps=10")
+    assert code == 2
+    assert re.search(words, err), err
+    assert err.count("\n") == 1
+
+
+def test_train_evaluates_on_the_way_and_keeps_the_best_and_the_newest(command):
+    more = ["evaluation_every=256", "checkpoint_every=128", "checkpoint_keep=2", "total_timesteps=512"]
+    code, _, err = command("train", "agent=ppo", "agent.n_steps=16", "agent.epochs=1", *more, *QUICK)
+    assert code == 0, err
+    run = only_run("train")
+    assert (run / "best.safetensors").exists()
+    assert len(list((run / "checkpoints").iterdir())) == 2
+    assert read_metrics(run)["evaluation/return"][0].tolist() == [256, 512, 512]
 
 
 def test_multirun_trains_once_per_value(command):
@@ -368,7 +428,7 @@ def test_the_first_environment_step_comes_within_two_seconds(tmp_path):
 
 
 def test_starting_a_job_imports_nothing_that_only_later_steps_need(tmp_path):
-    code = "import sys\nfrom rlgrad.cli.train_reinforce import JOB\nprint(*sys.modules)"
+    code = "import sys\nfrom rlgrad.cli.train_agent import REINFORCE\nprint(*sys.modules)"
     process = start("-c", code, cwd=tmp_path)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err

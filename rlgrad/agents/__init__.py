@@ -11,8 +11,21 @@ from rlgrad.agents.sac import SAC, SACConfig
 from rlgrad.agents.td3 import TD3, DDPGConfig, TD3Config
 from rlgrad.agents.trpo import TRPO, TRPOConfig
 
+BY_NAME: dict[str, tuple[type[Agent], type[AgentConfig]]] = {
+    "reinforce": (Reinforce, ReinforceConfig),
+    "a2c": (A2C, A2CConfig),
+    "ppo": (PPO, PPOConfig),
+    "trpo": (TRPO, TRPOConfig),
+    "dqn": (DQN, DQNConfig),
+    "ddpg": (TD3, DDPGConfig),
+    "td3": (TD3, TD3Config),
+    "sac": (SAC, SACConfig),
+}
+"""Names in configurations: the algorithm, and its settings class."""
+
 __all__ = [
     "A2C",
+    "BY_NAME",
     "DQN",
     "PPO",
     "SAC",

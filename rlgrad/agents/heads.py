@@ -194,4 +194,6 @@ def make_head(space: spaces.Space[Any], log_std: float = 0.0) -> Head:
         return BernoulliHead(int(np.prod(space.shape)))
     if isinstance(space, spaces.Box):
         return GaussianHead(int(np.prod(space.shape)), log_std)
-    raise TypeError(f"There is no policy for action space {space}: expected Discrete, MultiDiscrete, MultiBinary or Box.")
+    raise TypeError(
+        f"There is no policy for action space {space}: expected Discrete, MultiDiscrete, MultiBinary or Box."
+    )

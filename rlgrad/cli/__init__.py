@@ -1,4 +1,4 @@
-"""The command line: ``rlgrad reinforce env=CartPole``, ``rlgrad gan``.
+"""The command line: ``rlgrad train agent=ppo env=CartPole``, ``rlgrad gan``.
 
 A job's module holds its settings and what it does with them; :mod:`rlgrad.cli.app` composes them with Hydra.
 """
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from rlgrad.backend.errors import nearest
 
 _JOBS = {
+    "train": "train any agent in an environment, such as agent=ppo env=LunarLander",
     "reinforce": "train REINFORCE in an environment, such as env=CartPole",
     "gan": "train a GAN on data with known modes, such as data=ring",
 }
@@ -32,15 +33,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         suggestion = nearest(name, _JOBS)
         print(f"rlgrad: there is no job '{name}'.{suggestion}\n\n{_usage()}", file=sys.stderr)
         return 2
-    return {"reinforce": reinforce, "gan": gan}[name](rest, program=f"rlgrad {name}")
+    return {"train": train, "reinforce": reinforce, "gan": gan}[name](rest, program=f"rlgrad {name}")
+
+
+def train(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Train an agent as ``arguments`` say (the process's own by default) and return the exit code."""
+    from rlgrad.cli.app import run
+    from rlgrad.cli.train_agent import TRAIN
+
+    return run(TRAIN, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
 
 
 def reinforce(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Train REINFORCE as ``arguments`` say (the process's own by default) and return the exit code."""
     from rlgrad.cli.app import run
-    from rlgrad.cli.train_reinforce import JOB
+    from rlgrad.cli.train_agent import REINFORCE
 
-    return run(JOB, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
+    return run(REINFORCE, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
 
 
 def gan(arguments: Sequence[str] | None = None, program: str | None = None) -> int:

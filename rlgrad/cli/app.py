@@ -36,6 +36,10 @@ _MAY_CHANGE_ON_RESUME = (
     "total_timesteps",
     "iterations",
     "evaluation_episodes",
+    "evaluation_every",
+    "checkpoint_every",
+    "checkpoint_keep",
+    "video",
     "progress",
     "resume",
     "device",
@@ -54,20 +58,17 @@ class Job:
 
     Attributes:
         name: sub-command and folder under ``outputs``.
+        config_name: the job's file in ``conf``, without its ending.
         settings: the settings dataclass of the whole job, whose fields are the command line's settings.
         train: trains and returns the exit code.
         groups: for each group whose settings depend on the option chosen, the schema of an option's ``name``.
     """
 
     name: str
+    config_name: str
     settings: type
     train: Callable[[Any, Path], int]
     groups: Mapping[str, Callable[[str], type]]
-
-    @property
-    def config_name(self) -> str:
-        """The job's file in ``conf``."""
-        return f"train_{self.name}"
 
 
 def run(job: Job, arguments: Sequence[str], program: str) -> int:
@@ -277,13 +278,24 @@ def _message(error: Exception, job: Job, arguments: Sequence[str], conf: Path) -
         )
     keys = field_types(job.settings)
     for group, schema in job.groups.items():
-        chosen = [item.partition("=")[2] for item in arguments if item.startswith(f"{group}=")]
-        path = conf / group / f"{chosen[-1] if chosen else _default_option(conf, job, group)}.yaml"
+        path = conf / group / f"{_chosen_option(conf, job, group, arguments)}.yaml"
         if path.is_file():
             keys.update(field_types(schema(_option_name(path)), group))
     return explain(error, keys, [item for item in arguments if not item.startswith("-")], conf)
 
 
-def _default_option(conf: Path, job: Job, group: str) -> str:
-    match = re.search(rf"^ *- {group}: *(\S+)", (conf / f"{job.config_name}.yaml").read_text(), re.MULTILINE)
-    return match.group(1) if match else ""
+def _chosen_option(conf: Path, job: Job, group: str, arguments: Sequence[str]) -> str:
+    """The option of a group: as the command says, or the experiment that it names, or the job's file."""
+    chosen = [item.partition("=")[2] for item in arguments if item.startswith(f"{group}=")]
+    if chosen:
+        return chosen[-1]
+    named = [conf / "experiment" / f"{item.partition('=')[2]}.yaml" for item in arguments if "experiment=" in item]
+    for path in (*named, conf / f"{job.config_name}.yaml"):
+        match = (
+            re.search(rf"^ *- (?:override /)?{group}: *(\S+)", path.read_text(), re.MULTILINE)
+            if path.is_file()
+            else None
+        )
+        if match:
+            return match.group(1)
+    return ""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from rlgrad.cli.settings import signature_schema
+import dataclasses
+
+from rlgrad.cli.settings import schema_of, signature_schema
+
+
+def agent_schema(name: str) -> type:
+    """Settings of the agent that :data:`rlgrad.agents.BY_NAME` has under ``name``."""
+    from rlgrad.agents import BY_NAME
+
+    entry = ("name", str, dataclasses.field(default=name))
+    return dataclasses.make_dataclass(f"{name}_settings", [entry], bases=(schema_of(BY_NAME[name][1]),))
 
 
 def optimizer_schema(name: str) -> type:

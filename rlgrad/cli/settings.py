@@ -43,12 +43,12 @@ class EnvSettings:
 
     Attributes:
         id: Gymnasium id, such as ``"CartPole-v1"``.
-        num_envs: copies that are stepped together.
+        num_envs: copies that are stepped together; ``None`` for the agent's own number.
         options: keyword arguments of the environment itself.
     """
 
     id: str = "CartPole-v1"
-    num_envs: int = 8
+    num_envs: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -80,4 +80,4 @@ def train(job: GANJob, directory: Path) -> int:
     return 0
 
 
-JOB = Job("gan", GANJob, train, {"optimizer": optimizer_schema, "data": data_schema})
+JOB = Job("gan", "train_gan", GANJob, train, {"optimizer": optimizer_schema, "data": data_schema})
