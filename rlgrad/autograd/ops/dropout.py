@@ -38,10 +38,10 @@ def _drop(
 ) -> Tensor:
     """Drop in blocks: ``shape`` is that of the choices, which broadcast to the input's."""
     _check(p)
-    if inplace:
-        check_inplace(input)
     if not training or p == 0:
         return input
+    if inplace:
+        check_inplace(input)
     kept = _kept(input, p, shape, generator)
     if p < 1:
         kept *= 1.0 / (1.0 - p)
@@ -110,10 +110,10 @@ _SATURATION = 1.7580993408473766  # of SELU at minus infinity, with the sign tur
 def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
     """Klambauer et al. (2017), appendix: dropped elements take SELU's least value, then scale and shift restore both moments."""
     _check(p)
-    if inplace:
-        check_inplace(input)
     if not training or p == 0:
         return input
+    if inplace:
+        check_inplace(input)
     kept = _kept(input, p, shape, None)
     scale = 0.0 if p == 1 else 1 / math.sqrt((_SATURATION * _SATURATION * p + 1) * (1 - p))
     shift = (kept - 1) * (_SATURATION * scale) + _SATURATION * scale * p
