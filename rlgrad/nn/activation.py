@@ -128,7 +128,7 @@ class Hardtanh(FunctionLayer):
     """``x`` limited to ``[min_val, max_val]``.
 
     Raises:
-        ValueError: the limits leave no room between them.
+        AssertionError: the limits leave no room between them.
     """
 
     function = staticmethod(F.hardtanh)
@@ -136,7 +136,7 @@ class Hardtanh(FunctionLayer):
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(min_val=min_val, max_val=max_val, inplace=inplace)
         if max_val <= min_val:
-            raise ValueError(f"max_val must be larger than min_val, got {max_val} and {min_val}")
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
 
 
 class ReLU6(Hardtanh):
