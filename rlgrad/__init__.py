@@ -5,7 +5,7 @@
 """
 
 import warnings as _warnings
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from rlgrad import autograd, backend, cuda, linalg, nn, optim, utils
@@ -48,6 +48,7 @@ from rlgrad.autograd.ops.einsum import *
 from rlgrad.autograd.ops.fused import *
 from rlgrad.autograd.ops.indexing import *
 from rlgrad.autograd.ops.joining import *
+from rlgrad.autograd.ops.later import find as _find
 from rlgrad.autograd.ops.linalg import *
 from rlgrad.autograd.ops.losses import cosine_similarity, pairwise_distance
 from rlgrad.autograd.ops.normalization import group_norm, layer_norm, rms_norm
@@ -97,16 +98,12 @@ globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 # As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim|distributions)")
 
-if _TYPE_CHECKING:  # dtypes, typed constructors and the ops, whose names the registry gives
 
-    def __getattr__(name: str) -> _Any: ...
+_LAZY = ("distributions", "special")  # what `import rlgrad` leaves out until it is asked for
 
-else:
-    _LAZY = ("distributions",)  # packages that `import rlgrad` leaves out until they are asked for
 
-    def __getattr__(name):
-        if name in _LAZY:
-            import importlib
-
-            return importlib.import_module(f"rlgrad.{name}")
-        raise AttributeError(f"module 'rlgrad' has no attribute {name!r}")
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        return _import_module(f"rlgrad.{name}")
+    found = globals()[name] = _find(name)
+    return found

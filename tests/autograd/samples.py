@@ -552,9 +552,9 @@ for _family in (samples_arithmetic, samples_creation, samples_cumulative, sample
     SAMPLES.update(_family.SAMPLES)
     VALUES_ONLY.update(_family.VALUES_ONLY)
 
-from . import samples_indexing, samples_shape  # noqa: E402
+from . import samples_indexing, samples_later, samples_shape  # noqa: E402
 
-for _parts in (samples_shape, samples_indexing):
+for _parts in (samples_shape, samples_indexing, samples_later):
     SAMPLES.update(_parts.SAMPLES)
     VALUES_ONLY.update(_parts.VALUES_ONLY)
     EXPRESSIONS.update(_parts.EXPRESSIONS)

@@ -11,15 +11,20 @@ import numpy as np
 import pytest
 
 import rlgrad
+from rlgrad.autograd.ops import later
 from rlgrad.nn import functional as F
 
 from .samples import ELSEWHERE, EXPRESSIONS, SAMPLES, VALUES_ONLY, Constant, Maker, Sample
 
 PUBLIC = {
     name: value
-    for namespace in ({name: getattr(F, name) for name in F.__all__}, vars(rlgrad))
+    for namespace in (
+        {name: getattr(F, name) for name in F.__all__},
+        vars(rlgrad),
+        {name: getattr(rlgrad, name) for name in later.NAMES},
+    )
     for name, value in namespace.items()
-    if isinstance(value, types.FunctionType) and not name.startswith("_")
+    if isinstance(value, types.FunctionType) and not name.startswith("_") and name not in later.IN_PLACE.split()
 }
 METHODS_ONLY = {"repeat": rlgrad.Tensor.repeat}
 
@@ -156,7 +161,10 @@ def test_no_registered_derivative_lacks_samples(monkeypatch):
     straight_from_functions = {name for name, op in REGISTRY.items() if op.differentiable and op.inputs} - used
     number_forms = {name for name in straight_from_functions if name.rsplit("_", 1)[0] in SAMPLES}
     # Elementwise ops hold their plans from the start.
-    elementwise = number_forms | {name for name in straight_from_functions if name in SAMPLES}
+    special = {
+        name for name in straight_from_functions for form in EXPRESSIONS if name in form.replace(".", " ").split()
+    }
+    elementwise = number_forms | special | {name for name in straight_from_functions if name in SAMPLES}
     tested_as_modules = {"rnn_layer", "gru_layer", "lstm_layer", "ctc_loss", "ctc_gradient"}
     tested_as_modules |= {"normal_log_prob", "categorical_entropy", "log_tanh_slope"}  # of distributions
     assert sorted(straight_from_functions - elementwise - in_place_or_copies - drawn - tested_as_modules) == []

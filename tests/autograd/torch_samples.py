@@ -148,7 +148,7 @@ def flat(value: Any) -> list[Any]:
     return [value]
 
 
-def difference(mine: Any, other: Any, exact: bool = False, what: str = "value") -> str | None:
+def difference(mine: Any, other: Any, exact: bool = False, what: str = "value", loose: float = 0) -> str | None:
     """In what a result differs from PyTorch's, or nothing."""
     if not isinstance(other, torch.Tensor):
         if isinstance(other, (bool, int, float)):
@@ -166,7 +166,7 @@ def difference(mine: Any, other: Any, exact: bool = False, what: str = "value") 
     a, b = mine.detach().numpy(), other.detach().numpy(force=True)
     if a.dtype.kind != "f":
         return None if np.array_equal(a, b) else f"{what}: {a.ravel()[:4]} instead of {b.ravel()[:4]}"
-    rtol, atol = TOLERANCE.get(a.dtype.name, (5e-3, 5e-3))
+    rtol, atol = (loose, loose) if loose else TOLERANCE.get(a.dtype.name, (5e-3, 5e-3))
     scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0)))
     close = np.isclose(a, b, rtol, atol * scale, equal_nan=True)
     if close.all():
@@ -175,11 +175,11 @@ def difference(mine: Any, other: Any, exact: bool = False, what: str = "value") 
     return f"{what}: {a[tuple(wrong)]} instead of {b[tuple(wrong)]} at {wrong.tolist()} of {list(a.shape)}"
 
 
-def differences(mine: Any, other: Any, exact: bool = False, what: str = "value") -> str | None:
+def differences(mine: Any, other: Any, exact: bool = False, what: str = "value", loose: float = 0) -> str | None:
     a, b = flat(mine), flat(other)
     if len(a) != len(b):
         return f"{what}: {len(a)} results instead of {len(b)}"
-    return next((d for x, y in zip(a, b, strict=True) if (d := difference(x, y, exact, what))), None)
+    return next((d for x, y in zip(a, b, strict=True) if (d := difference(x, y, exact, what, loose))), None)
 
 
 def cotangents(results: list[Any]) -> list[np.ndarray]:
@@ -241,6 +241,10 @@ TIED = {"sort", "argsort", "topk", "kthvalue", "mode", "median", "nanmedian"}
 """Entries whose indices are free where elements are equal."""
 
 
+COARSE = {f"special.bessel_{name}": 1e-5 for name in ("j0", "j1", "y0", "y1")} | {"special.airy_ai": 1e-5}
+"""Entries whose values in PyTorch are good to so much only."""
+
+
 class Comparison:
     """An entry of ``op_db`` run through both libraries.
 
@@ -297,7 +301,7 @@ class Comparison:
             return None
         if self.entry.name in TIED and sample.input.unique().numel() < sample.input.numel():
             found, expected = ([y for y in flat(r) if "int64" not in str(y.dtype)] for r in (found, expected))
-        return differences(found, expected, self.exact, what)
+        return differences(found, expected, self.exact, what, COARSE.get(self.entry.name, 0))
 
     def in_place(self, sample: Any) -> str | None:
         variant = self.entry.inplace_variant
@@ -381,6 +385,8 @@ class Comparison:
             given = list(self.entry.error_inputs("cpu")) if self.entry.error_inputs_func else []
         for case in given:
             sample = case.sample_input
+            if "out" in sample.kwargs:
+                continue
             try:
                 mine = fill(convert, sample)
             except Unsupported:

@@ -1,0 +1,65 @@
+"""What few programs use: the modules of these operations are imported when one of them is first asked for.
+
+Importing all of them at once would cost every program a tenth of its start. Their tensor methods are put in place as
+stand-ins that import the module, which overwrites them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from rlgrad.autograd.tensor import Tensor
+
+FUNCTIONS = {
+    "bessel": "i0",
+    "probability": "igamma igammac",
+}
+"""Functions of ``rlgrad`` by module of this package."""
+
+METHODS = {
+    "bessel": "i0 i0_",
+    "probability": "igamma igamma_ igammac igammac_",
+}
+"""Tensor methods by module of this package."""
+
+IN_PLACE = (
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ "
+    "ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ fix_ floor_ "
+    "frac_ i0_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ "
+    "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"
+)
+"""In-place methods that ``rlgrad`` offers as functions too."""
+
+_MODULE_OF = {name: module for module, names in FUNCTIONS.items() for name in names.split()}
+NAMES = (*_MODULE_OF, *IN_PLACE.split())
+_in_place = frozenset(IN_PLACE.split())
+
+
+def find(name: str) -> Any:
+    """A function of ``rlgrad`` that is imported on first use.
+
+    Raises:
+        AttributeError: for a name that is none of them.
+    """
+    if name in _in_place:
+        return getattr(Tensor, name)
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module 'rlgrad' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"rlgrad.autograd.ops.{module}"), name)
+
+
+def _stand_in(name: str, module: str) -> Callable[..., Any]:
+    def call(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        importlib.import_module(f"rlgrad.autograd.ops.{module}")
+        return getattr(Tensor, name)(self, *args, **kwargs)
+
+    call.__name__, call.__doc__ = name, f"See ``rlgrad.{name}``."
+    return call
+
+
+for _module, _names in METHODS.items():
+    for _name in _names.split():
+        setattr(Tensor, _name, _stand_in(_name, _module))
