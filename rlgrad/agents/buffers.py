@@ -131,14 +131,18 @@ class ReplayBuffer:
 
     def sample(self, batch_size: int, generator: np.random.Generator) -> Transitions:
         """Draws `batch_size` transitions with replacement."""
-        return self.gather(generator.integers(self.size, size=batch_size))
+        return self.draw(batch_size, generator)
+
+    def draw(self, number: int, generator: np.random.Generator) -> Transitions:
+        """`number` transitions, for one batch or for several."""
+        return self.gather(generator.integers(self.size, size=number))
 
     def batches(self, count: int, batch_size: int, generator: np.random.Generator) -> Iterator[Transitions]:
         """`count` batches, one after the other; uniform ones are gathered many at a time, which is quicker."""
         together = max(1, min(_ROWS_PER_GATHER // batch_size, count))
         for first in range(0, count, together):
             number = min(together, count - first)
-            rows = self.gather(generator.integers(self.size, size=number * batch_size))
+            rows = self.draw(number * batch_size, generator)
             for start in range(0, number * batch_size, batch_size):
                 yield _part(rows, slice(start, start + batch_size))
 
@@ -175,7 +179,7 @@ class ReplayBuffer:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything stored, as copies."""
-        filled = {name: array[: self.size].copy() for name, array in self._arrays().items()}
+        filled = {name: array[: self.size].copy() for name, array in self.arrays().items()}
         return {**filled, "position": self.position, "size": self.size}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -185,7 +189,7 @@ class ReplayBuffer:
             ValueError: the state is of another capacity or space.
         """
         size = int(state["size"])
-        for name, array in self._arrays().items():
+        for name, array in self.arrays().items():
             saved = np.asarray(state[name])
             if size > self.capacity or saved.shape[1:] != array.shape[1:]:
                 raise ValueError(
@@ -199,7 +203,8 @@ class ReplayBuffer:
         """Figures to log."""
         return {"buffer/size": float(self.size), "buffer/fill": self.size / self.capacity}
 
-    def _arrays(self) -> dict[str, np.ndarray]:
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What is stored for each transition, by name."""
         names = ("obs", "actions", "rewards", "next_obs", "terminated", "truncated")
         return {name: getattr(self, name) for name in names}
 

@@ -33,7 +33,7 @@ class DQNConfig(OffPolicyConfig):
     Args:
         num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
             learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations: as `OffPolicyConfig`.
+            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         double: the network in training chooses the next action, the target network values it.
         dueling: the network puts out the state's value and the actions' advantages.
         prioritized: draw transitions with large errors more often.
@@ -82,6 +82,8 @@ class DQNConfig(OffPolicyConfig):
         require(self, ["noisy_sigma"], fractions, {**dict.fromkeys(counts, 1), "atoms": 2})
         if self.distribution not in ("mean", "categorical", "quantile"):
             raise ValueError(f"distribution must be mean, categorical or quantile, got {self.distribution!r}.")
+        if self.prioritized and self.hindsight_goals:
+            raise ValueError("prioritized must be off with hindsight_goals: a priority belongs to one goal.")
         if not self.v_min < self.v_max:
             raise ValueError(f"v_min must be below v_max, got {self.v_min} and {self.v_max}.")
 

@@ -15,6 +15,7 @@ from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
 from rlgrad.agents.buffers import ReplayBuffer, Transitions
 from rlgrad.agents.config import AgentConfig, require
+from rlgrad.agents.her import Goals, HindsightReplay
 from rlgrad.agents.networks import mlp
 from rlgrad.envs import RunningMeanStd
 from rlgrad.training import check_finite
@@ -39,6 +40,8 @@ class OffPolicyConfig(AgentConfig):
         n_steps: rewards that are summed before the value function takes over.
         max_grad_norm: a gradient is shortened to this norm where it is longer; None for never.
         normalize_observations: shift and scale observations by their running mean and std.
+        hindsight_goals: in goal environments, transitions drawn with a goal that was reached later on for each
+            one with its own goal; 0 for plain replay.
     """
 
     num_envs: int = 1
@@ -53,11 +56,14 @@ class OffPolicyConfig(AgentConfig):
     n_steps: int = 1
     max_grad_norm: float | None = None
     normalize_observations: bool = False
+    hindsight_goals: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         least: dict[str, float] = dict.fromkeys(("buffer_size", "batch_size", "train_freq", "n_steps"), 1)
-        require(self, ["learning_rate", "max_grad_norm"], at_least={**least, "learning_starts": 0})
+        require(
+            self, ["learning_rate", "max_grad_norm"], at_least={**least, "learning_starts": 0, "hindsight_goals": 0}
+        )
         if self.gradient_steps < 1 and self.gradient_steps != -1:
             raise ValueError(f"gradient_steps must be at least 1, or -1, got {self.gradient_steps}.")
 
@@ -144,6 +150,8 @@ class OffPolicyAgent(Agent):
 
     def make_buffer(self) -> ReplayBuffer:
         """An empty replay memory for the settings."""
+        if self.config.hindsight_goals:
+            return HindsightReplay(Goals.of(self.envs), self.config.hindsight_goals, **self.buffer_layout())
         return ReplayBuffer(**self.buffer_layout())
 
     def buffer_layout(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class TD3Config(OffPolicyConfig):
     Args:
         num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
             learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations: as `OffPolicyConfig`.
+            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         tau: how far target networks go towards the networks in training after each update of the policy.
         critics: number of critics, whose least value counts.
         policy_delay: updates of the critics for one of the policy.
