@@ -108,6 +108,24 @@ def run(job: Job, arguments: Sequence[str], program: str) -> int:
     return 0
 
 
+def compose_job(job: Job, overrides: Sequence[str]) -> Any:
+    """A job's settings as the command line would make them of ``name=value`` overrides, without running it.
+
+    Example:
+        >>> from rlgrad.cli.train_agent import TRAIN
+        >>> compose_job(TRAIN, ["+experiment=ppo_cartpole", "seed=3"]).total_timesteps
+        100000
+    """
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
+    _register(job)
+    with initialize_config_dir(str(conf_dir()), version_base="1.3"):
+        config = compose(job.config_name, list(overrides))
+    values: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    return settings_from(job.settings, values)
+
+
 @contextmanager
 def mistakes_of_the_user() -> Iterator[None]:
     """Around work that fails only for what the user asked, such as making an environment: no traceback."""

@@ -68,7 +68,7 @@ def train(job: AgentJob, directory: Path) -> int:
     with mistakes_of_the_user():
         as_device(job.device)
         set_num_threads(job.threads)
-        agent = _agent(job)
+        agent = make_agent(job)
         callbacks = _callbacks(job, directory)
     name = job.agent["name"]
     print(f"{name.upper()} in {job.env.id}, seed {job.seed}, on {job.device}: {directory}", flush=True)
@@ -103,7 +103,8 @@ def train(job: AgentJob, directory: Path) -> int:
     return 0
 
 
-def _agent(job: AgentJob) -> Agent:
+def make_agent(job: AgentJob) -> Agent:
+    """The agent that a job's settings describe, new or as it was saved."""
     settings = dict(job.agent)
     agent_class, config_class = BY_NAME[settings.pop("name")]
     if job.resume is not None:
