@@ -1,9 +1,22 @@
 """Environments: one `make` that returns a vector environment with same-step autoreset."""
 
 from rlgrad.envs.arrays import ArrayVectorEnv
+from rlgrad.envs.atari import atari
 from rlgrad.envs.cartpole import CartPoleVectorEnv
-from rlgrad.envs.make import EnvFactory, make
+from rlgrad.envs.make import EnvFactory, make, same_step
 from rlgrad.envs.normalize import RunningMeanStd
+from rlgrad.envs.pool import EnvPoolVectorEnv
 from rlgrad.envs.state import restore, state_of
 
-__all__ = ["ArrayVectorEnv", "CartPoleVectorEnv", "EnvFactory", "RunningMeanStd", "make", "restore", "state_of"]
+__all__ = [
+    "ArrayVectorEnv",
+    "CartPoleVectorEnv",
+    "EnvFactory",
+    "EnvPoolVectorEnv",
+    "RunningMeanStd",
+    "atari",
+    "make",
+    "restore",
+    "same_step",
+    "state_of",
+]

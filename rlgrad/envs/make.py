@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from rlgrad.envs.atari import atari
+from rlgrad.envs.pool import EnvPoolVectorEnv
 
 __all__ = ["EnvFactory", "make"]
 
@@ -25,11 +29,14 @@ _NUMPY_ENVIRONMENTS = {
 }
 """Ids with an array implementation that resets in the step which ends an episode."""
 
-_VECTORIZATIONS = ("auto", "vector", "sync", "async")
+_VECTORIZATIONS = ("auto", "vector", "sync", "async", "envpool")
 
 
 def make(
-    env: str | EnvFactory, num_envs: int = 1, vectorization: str = "auto", **env_options: Any
+    env: str | EnvFactory | VectorEnv[Any, Any, Any],
+    num_envs: int = 1,
+    vectorization: str = "auto",
+    **env_options: Any,
 ) -> VectorEnv[Any, Any, Any]:
     """Builds `num_envs` copies of an environment behind one `reset` and one `step`.
 
@@ -40,15 +47,19 @@ def make(
 
     Args:
         env: a registered Gymnasium id such as "CartPole-v1" ("package.module:Name-v0" imports the module
-            first), or a function without arguments that builds one environment.
+            first), or a function without arguments that builds one environment. A vector environment that exists already
+            is handed back as it is if it resets in SAME_STEP mode, and refused otherwise.
         num_envs: number of copies, at least 1.
         vectorization: "auto" takes the array implementation where there is one and one Python object per copy
             otherwise; "vector" demands the array implementation; "sync" steps Python objects one after
-            another; "async" gives each copy a process of its own, which pays only for slow environments.
-        env_options: keyword arguments of the environment itself, such as `continuous=True`.
+            another; "async" gives each copy a process of its own, which pays only for slow environments; "envpool" takes
+            EnvPool's environment of this name, in C++ (extra `envpool`).
+        env_options: keyword arguments of the environment itself, such as `continuous=True`. Atari games ("ALE/Pong-v5")
+            also take those of `rlgrad.envs.atari`, whose preprocessing they get unless `preprocess=False`.
 
     Raises:
-        ValueError: an unknown id (the message lists the nearest ones), vectorization or number of copies.
+        ValueError: an unknown id (the message lists the nearest ones), vectorization or number of copies, or a vector
+            environment in another autoreset mode.
         ImportError: the environment needs a package that is not installed; the message says how to install
             it.
 
@@ -64,7 +75,15 @@ def make(
         names = ", ".join(repr(name) for name in _VECTORIZATIONS)
         raise ValueError(f"Unknown vectorization {vectorization!r}: expected one of {names}.")
 
+    if isinstance(env, VectorEnv):
+        return same_step(env)
+    if vectorization == "envpool":
+        if not isinstance(env, str):
+            raise TypeError(f"vectorization='envpool' takes the name of one of EnvPool's environments, got {env!r}.")
+        return EnvPoolVectorEnv(env, num_envs, **env_options)
     if isinstance(env, str):
+        if env.startswith("ALE/") and env_options.pop("preprocess", True):
+            return make(atari(env, **env_options), num_envs, vectorization)
         name = _resolve(env)
         if vectorization in ("auto", "vector") and name in _NUMPY_ENVIRONMENTS:
             return _make_numpy(name, num_envs, env_options)
@@ -94,6 +113,26 @@ def make(
         raise ImportError(_missing_dependency(name, error)) from error
 
 
+def same_step(envs: VectorEnv[Any, Any, Any]) -> VectorEnv[Any, Any, Any]:
+    """`envs` if they reset in the step that ends an episode.
+
+    Raises:
+        ValueError: they reset in another step, or do not say in which.
+    """
+    mode = (envs.metadata or {}).get("autoreset_mode")
+    if mode == AutoresetMode.SAME_STEP:
+        return envs
+    if mode is None:
+        found = "does not say when it resets: declare metadata['autoreset_mode']"
+    else:
+        found = f"resets in {mode} mode, which adds steps that belong to no episode"
+    raise ValueError(
+        f"The vector environment {envs} {found}. Learning needs AutoresetMode.SAME_STEP: the step that ends an episode returns "
+        "the next one's first observation, and infos['final_obs'] the last. Build it with rlgrad.envs.make, or pass "
+        "autoreset_mode=AutoresetMode.SAME_STEP to SyncVectorEnv or AsyncVectorEnv."
+    )
+
+
 def _resolve(env_id: str) -> str:
     """The registered id that `env_id` means, after importing its module; no version means the newest."""
     module, colon, name = env_id.rpartition(":")
@@ -105,6 +144,8 @@ def _resolve(env_id: str) -> str:
                 f"Environment {env_id!r} asks to import {module!r}, which failed ({error}): check "
                 "the part before the colon, or install the package that registers the environment."
             ) from error
+    if name.startswith("ALE/") and importlib.util.find_spec("ale_py") is not None:
+        gym.register_envs(importlib.import_module("ale_py"))
     if name in gym.registry:
         return name
     versions = {spec.version or 0: spec.id for spec in gym.registry.values() if spec.id == f"{name}-v{spec.version}"}
@@ -139,6 +180,7 @@ _EXTRAS = (
     (("box2d", "swig"), "box2d"),
     (("mujoco",), "mujoco"),
     (("envpool",), "envpool"),
+    (("ale_py", "cv2", "opencv"), "atari"),
 )
 
 

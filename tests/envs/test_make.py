@@ -120,3 +120,14 @@ def test_wrong_arguments_are_named():
         make(Countdown())
     with pytest.raises(ValueError, match=r"options \(size\)"):
         make(Countdown, 1, size=3)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED, None])
+def test_a_vector_environment_in_another_autoreset_mode_is_refused(mode):
+    good = gym.vector.SyncVectorEnv([Countdown], autoreset_mode=AutoresetMode.SAME_STEP)
+    assert make(good) is good
+    bad = gym.vector.SyncVectorEnv([Countdown], autoreset_mode=mode or AutoresetMode.SAME_STEP)
+    if mode is None:
+        bad.metadata = {}
+    with pytest.raises(ValueError, match=r"(resets in|does not say).*SAME_STEP"):
+        make(bad)
