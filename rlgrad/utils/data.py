@@ -1,0 +1,3 @@
+"""``rlgrad.data`` under PyTorch's name for it."""
+
+from rlgrad.data import *  # noqa: F403
