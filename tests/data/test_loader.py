@@ -283,4 +283,4 @@ def test_arguments_that_contradict_each_other_are_refused_as_by_torch(options):
 def test_pytorchs_name_for_it_works():
     from rlgrad.utils.data import DataLoader as Same
 
-    assert Same is DataLoader
+    assert Same is DataLoader is rlgrad.utils.data.DataLoader
