@@ -1,6 +1,6 @@
 """Neural network modules with PyTorch's names, arguments and state."""
 
-from rlgrad.nn import functional, init, utils
+from rlgrad.nn import functional, init, modules, utils
 from rlgrad.nn.activation import *
 from rlgrad.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from rlgrad.nn.conv import *

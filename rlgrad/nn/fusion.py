@@ -12,6 +12,7 @@ from typing import Any
 from rlgrad.autograd.ops.mlp import Activation, LeakyReLU, mlp, relu, sigmoid, tanh
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn import activation
+from rlgrad.nn.hooks import is_hooked, on_every_call
 from rlgrad.nn.linear import Linear
 
 _ACTIVATIONS: dict[type, Activation] = {
@@ -23,16 +24,18 @@ _ACTIVATIONS: dict[type, Activation] = {
 
 def fused_forward(modules: Mapping[str, Any], input: Tensor) -> Tensor | None:
     """The output of a stack of linear layers, each perhaps with an activation; ``None`` for any other stack."""
+    if on_every_call:
+        return None
     parameters: list[Any] = []
     activations: list[Activation | None] = []
     for module in modules.values():
         kind = module.__class__
         if kind is Linear:
             own = module._parameters
-            bias = own["bias"]
-            if bias is None:
+            weight, bias = own.get("weight"), own.get("bias")
+            if weight is None or bias is None:  # without a bias, or one of them computed from others
                 return None
-            parameters.append(own["weight"])
+            parameters.append(weight)
             parameters.append(bias)
             activations.append(None)
         else:
@@ -44,6 +47,6 @@ def fused_forward(modules: Mapping[str, Any], input: Tensor) -> Tensor | None:
             if not activations or activations[-1] is not None:
                 return None
             activations[-1] = found
-        if module._hooks is not None or "forward" in module.__dict__:
+        if (module._hooks is not None and is_hooked(module)) or "forward" in module.__dict__:
             return None
     return mlp(input, parameters, activations) if len(activations) > 1 else None
