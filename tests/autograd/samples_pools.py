@@ -51,7 +51,21 @@ POOLS: dict[str, Callable[[Any], list[Any]]] = {
         s(m.normal(2), m.normal(3), m.normal(2, 2, 3)),
         s(m.normal(2, 1, 2), m.normal(2, 1, 3), m.normal(2, 2, 3)),
     ],
+    "affine_grid": lambda m: [
+        s(m.normal(2, 2, 3), (2, 1, 3, 2), True),
+        s(m.normal(1, 3, 4), (1, 1, 2, 3, 1), False),
+    ],
     "embedding_bag": _bags,
+    "grid_sample": lambda m: [
+        *[
+            s(m.normal(2, 2, 4, 3), m.unit(2, 2, 3, 2) * 1.3, mode, padding, corners)
+            for mode in ("bilinear", "bicubic")
+            for padding in ("zeros", "border", "reflection")
+            for corners in (True, False)
+        ],
+        s(m.normal(1, 2, 3, 4, 3), m.unit(1, 2, 2, 1, 3), "bilinear", "reflection", False),
+        s(m.normal(1, 2, 4, 3), m.unit(1, 3, 2, 2), "nearest", "border", False),
+    ],
     "local_response_norm": lambda m: [s(m.normal(2, 5, 3), 3), s(m.normal(1, 4, 2, 2), 2, 0.5, 0.6, 2.0)],
     "lp_pool3d": lambda m: [s(m.positive(1, 2, 2, 4, 2), 2, 2), s(m.positive(1, 1, 3, 2, 2), 3.0, 2, 1)],
     "max_pool3d": lambda m: [
@@ -61,6 +75,9 @@ POOLS: dict[str, Callable[[Any], list[Any]]] = {
     "max_unpool1d": _unpooled(1),
     "max_unpool2d": _unpooled(2),
     "max_unpool3d": _unpooled(3),
+    "pdist": lambda m: [s(m.normal(4, 3)), s(m.distinct(3, 2), 1.0), s(m.normal(1, 3)), s(m.normal(4, 2), 3.0)],
+    "upsample_bilinear": lambda m: [s(m.normal(1, 1, 3, 4), (5, 6)), s(m.normal(1, 2, 2, 3), None, 2)],
+    "upsample_nearest": lambda m: [s(m.normal(1, 1, 3, 4), (5, 2)), s(m.normal(1, 2, 3), scale_factor=2)],
     "upsample": lambda m: [
         s(m.normal(1, 1, 3, 4), scale_factor=2),
         s(m.normal(1, 1, 3, 4), (5, 6), mode="bicubic", align_corners=True),

@@ -107,14 +107,14 @@ def _features(input: Tensor) -> tuple[int, ...]:
 _SATURATION = 1.7580993408473766  # of SELU at minus infinity, with the sign turned
 
 
-def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
+def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, whole_channels: bool) -> Tensor:
     """Klambauer et al. (2017), appendix: dropped elements take SELU's least value, then scale and shift restore both moments."""
     _check(p)
     if not training or p == 0:
         return input
     if inplace:
         check_inplace(input)
-    kept = _kept(input, p, shape, None)
+    kept = _kept(input, p, _features(input) if whole_channels else input._array.shape, None)
     scale = 0.0 if p == 1 else 1 / math.sqrt((_SATURATION * _SATURATION * p + 1) * (1 - p))
     shift = (kept - 1) * (_SATURATION * scale) + _SATURATION * scale * p
     result = apply(_dropout, (input, wrap(kept * scale))) + wrap(shift)
@@ -123,12 +123,12 @@ def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, shape: t
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout that keeps the mean and variance of :func:`selu`'s outputs (Klambauer et al., 2017)."""
-    return _alpha_drop(input, p, training, inplace, input._array.shape)
+    return _alpha_drop(input, p, training, inplace, False)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """:func:`alpha_dropout` of whole channels of ``(batch, channels, *)``."""
-    return _alpha_drop(input, p, training, inplace, _features(input))
+    return _alpha_drop(input, p, training, inplace, True)
 
 
 __all__: Sequence[str] = [

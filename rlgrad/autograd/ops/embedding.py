@@ -68,6 +68,8 @@ def embedding(
             f"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"{input.dtype!r} instead (while checking arguments for embedding)"
         )
+    if weight.ndim != 2:
+        raise RuntimeError(f"'weight' must be 2-D, got {list(weight.shape)}")
     entries = weight._array.shape[0]
     if padding_idx is not None:
         if not -entries <= padding_idx < entries:

@@ -9,6 +9,7 @@ from typing import Any
 from rlgrad.autograd.ops.ctc import ctc_loss
 from rlgrad.autograd.ops.fused import check_reduction, logsigmoid, reduced
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.shape import broadcast_tensors
 from rlgrad.autograd.ops.special import xlogy
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -73,6 +74,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Cosine of the angle between vectors along ``dim``, each norm bounded below by ``eps``."""
+    x1, x2 = broadcast_tensors(x1, x2)
     a, b = x1.norm(2, dim, keepdim=True).clamp_min(eps), x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return ((x1 / a) * (x2 / b)).sum(dim)
 

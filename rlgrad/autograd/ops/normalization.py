@@ -204,6 +204,8 @@ def batch_norm(
         training: normalise by the batch's own statistics.
     """
     shape = input._array.shape
+    if shape == (0,):
+        return input.clone()
     if len(shape) < 2:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got input of shape {list(shape)}")
     if eps <= 0:

@@ -86,7 +86,7 @@ def _plane_scatter(xp: Any, g: Any, index: Any, spatial: Extents, distinct: bool
     rank, size = len(spatial), math.prod(spatial)
     lead = g.shape[:-rank]
     planes = math.prod(lead)
-    where = (xp.arange(planes)[:, None] * size + index.reshape(planes, -1)).reshape(-1)
+    where = (xp.arange(planes)[:, None] * size + index.reshape(planes, math.prod(g.shape[-rank:]))).reshape(-1)
     values = g.reshape(-1)
     if distinct:
         out = xp.zeros(planes * size, g.dtype)
@@ -127,7 +127,9 @@ def _out_extents(
         raise RuntimeError(f"{name}: kernel size should be greater than zero, but got {kernel}")
     if min(stride) <= 0:
         raise RuntimeError(f"{name}: stride should not be zero")
-    if any(p < 0 or p > k // 2 for p, k in zip(pad, kernel, strict=True)):
+    if min(dilation) <= 0:
+        raise RuntimeError(f"{name}: dilation must be greater than zero, but got {dilation}")
+    if any(p < 0 or p > (d * (k - 1) + 1) // 2 for p, k, d in zip(pad, kernel, dilation, strict=True)):
         raise RuntimeError(
             f"pad should be at most half of effective kernel size, but got pad={pad} and kernel {kernel}"
         )
@@ -154,6 +156,10 @@ def _rank(name: str, input: Tensor, rank: int) -> Extents:
     return shape[-rank:]
 
 
+def _absent(stride: Any) -> bool:
+    return stride is None or (isinstance(stride, (tuple, list)) and not stride)
+
+
 def _pool_max(
     name: str,
     rank: int,
@@ -167,7 +173,12 @@ def _pool_max(
 ) -> Any:
     spatial = _rank(name, input, rank)
     kernel = extents(kernel_size, rank, "kernel_size")
-    steps = kernel if stride is None or stride == [] else extents(stride, rank, "stride")
+    if 0 in input._array.shape[-rank - 1 :]:
+        raise RuntimeError(
+            f"{name}: Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got {list(input.shape)}: its non-batch dimensions should have positive length"
+        )
+    steps = kernel if _absent(stride) else extents(stride, rank, "stride")
     pad, spread = extents(padding, rank, "padding"), extents(dilation, rank, "dilation")
     out = _out_extents(name, spatial, kernel, steps, pad, spread, ceil_mode)
     values, indices = apply(_max_pool, (input,), (kernel, steps, pad, spread, out))
@@ -276,7 +287,7 @@ def _pool_avg(
 ) -> Tensor:
     spatial = _rank(name, input, rank)
     kernel = extents(kernel_size, rank, "kernel_size")
-    steps = kernel if stride is None or stride == [] else extents(stride, rank, "stride")
+    steps = kernel if _absent(stride) else extents(stride, rank, "stride")
     pad = extents(padding, rank, "padding")
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
@@ -348,8 +359,12 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 
 
 def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[Extents, Extents]:
-    spatial = _rank(name, input, rank)
     sizes = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(sizes) != rank:
+        raise RuntimeError(f"{name}: output_size must be {rank} numbers, got {output_size}")
+    if rank > 1 and input.ndim <= rank and sizes is output_size:
+        raise ValueError(f"Input dimension should be at least {rank + 1}, got {input.ndim}")
+    spatial = _rank(name, input, rank)
     out = tuple([n if m is None else int(m) for n, m in zip(spatial, sizes, strict=True)])
     if min(out) < 0 or 0 in spatial:
         raise RuntimeError(f"{name}: cannot pool an input of shape {list(input.shape)} to {list(out)}")

@@ -188,4 +188,14 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-__all__: Sequence[str] = ["interpolate", "upsample"]
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """:func:`interpolate` that repeats elements."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Bilinear :func:`interpolate` with aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+__all__: Sequence[str] = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
-from rlgrad.autograd.ops.pooling import _flat, _plane_gather_op, _plane_scatter_op, _rank
+from rlgrad.autograd.ops.pooling import _absent, _flat, _plane_gather_op, _plane_scatter_op, _rank
 from rlgrad.autograd.registry import apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -37,7 +37,7 @@ def _max_unpool(
     name: str, rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     kernel = extents(kernel_size, rank, "kernel_size")
-    steps = kernel if stride is None or stride == [] else extents(stride, rank, "stride")
+    steps = kernel if _absent(stride) else extents(stride, rank, "stride")
     pads = extents(padding, rank, "padding")
     spatial = _rank(name, input, rank)
     places = indices._array
@@ -138,7 +138,8 @@ def _fractional(
         shape[2 + i], shape[2 + rank + i] = m, k
         index = index * n + places.reshape(shape)
     index = xp.asarray(index.reshape(*array.shape[:2], math.prod(out), math.prod(kernel)))
-    windows = xp.take_along_axis(array.reshape(_flat(array, rank)), index.reshape(*array.shape[:2], -1), -1)
+    flat = index.reshape(*array.shape[:2], math.prod(out) * math.prod(kernel))
+    windows = xp.take_along_axis(array.reshape(_flat(array, rank)), flat, -1)
     best = windows.reshape(index.shape).argmax(-1)
     chosen = wrap(xp.take_along_axis(index, best[..., None], -1).reshape(*array.shape[:2], *out))
     values = apply(_plane_gather_op, (batched, chosen), (rank,))

@@ -100,6 +100,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got {ndim}D with {len(amounts)}"
         )
+    if mode == "circular":  # what is cut off is not repeated
+        cut = [(min(low, 0), min(high, 0)) for low, high in pairs]
+        if any(low or high for low, high in cut):
+            input = apply(_pad, (input,), (tuple(cut), 0.0))
+            pairs = [(max(low, 0), max(high, 0)) for low, high in pairs]
+            shape = input._array.shape
     for dim, (low, high) in enumerate(pairs):
         n = shape[dim]
         if low == high == 0:
@@ -140,7 +146,7 @@ def _uncolumns(
     xp: Any, g: Any, spatial: Extents, kernel: Extents, stride: Extents, pads: Extents, dilation: Extents
 ) -> Any:
     rows, cols = _grid(spatial, kernel, stride, pads, dilation)
-    g = g.reshape(g.shape[0], -1, *kernel, rows, cols)
+    g = g.reshape(g.shape[0], g.shape[1] // math.prod(kernel), *kernel, rows, cols)
     height, width = spatial
     buffer = xp.zeros((g.shape[0], g.shape[1], height + 2 * pads[0], width + 2 * pads[1]), g.dtype)
     for i, j in itertools.product(range(kernel[0]), range(kernel[1])):

@@ -21,6 +21,7 @@ from rlgrad.autograd.ops.fused import (
     softmax,
     softplus,
 )
+from rlgrad.autograd.ops.grids import *
 from rlgrad.autograd.ops.indexing import one_hot
 from rlgrad.autograd.ops.losses import *
 from rlgrad.autograd.ops.normalization import *

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from rlgrad.autograd.ops.creation import from_numpy
 from rlgrad.autograd.ops.define import write_out
 from rlgrad.autograd.ops.einsum import einsum
 from rlgrad.autograd.ops.pooling import avg_pool2d
 from rlgrad.autograd.ops.spatial import pad
 from rlgrad.autograd.tensor import Tensor
 
-__all__ = ["bilinear", "local_response_norm", "normalize"]
+__all__ = ["bilinear", "local_response_norm", "normalize", "pdist"]
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """``input`` divided by its norm along ``dim``, which is bounded below by ``eps``."""
     result = input / input.norm(p, dim, keepdim=True).clamp_min(eps)
     return result if out is None else write_out(out, result)
+
+
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The ``p``-norm distances of every pair of rows of ``input (rows, features)``, as ``(rows * (rows - 1) / 2,)``.
+
+    Raises:
+        RuntimeError: ``input`` is no matrix, or ``p`` is negative.
+    """
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    first, second = (from_numpy(index).to(input.device) for index in np.triu_indices(input.shape[0], 1))
+    return (input.index_select(0, first) - input.index_select(0, second)).norm(p, 1)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
