@@ -4,10 +4,11 @@ from rlgrad.agents.a2c import A2C, A2CConfig
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig
 from rlgrad.agents.dqn import DQN, DQNConfig
+from rlgrad.agents.iql import IQL, IQLConfig
 from rlgrad.agents.ppo import PPO, PPOConfig
 from rlgrad.agents.reinforce import Reinforce, ReinforceConfig
 from rlgrad.agents.returns import gae, reward_to_go
-from rlgrad.agents.sac import SAC, SACConfig
+from rlgrad.agents.sac import SAC, CQLConfig, SACConfig
 from rlgrad.agents.td3 import TD3, DDPGConfig, TD3Config
 from rlgrad.agents.trpo import TRPO, TRPOConfig
 
@@ -27,6 +28,7 @@ __all__ = [
     "A2C",
     "BY_NAME",
     "DQN",
+    "IQL",
     "PPO",
     "SAC",
     "TD3",
@@ -34,8 +36,10 @@ __all__ = [
     "A2CConfig",
     "Agent",
     "AgentConfig",
+    "CQLConfig",
     "DDPGConfig",
     "DQNConfig",
+    "IQLConfig",
     "PPOConfig",
     "Reinforce",
     "ReinforceConfig",

@@ -8,7 +8,7 @@ from functools import reduce
 import rlgrad
 from rlgrad import Tensor, nn
 
-__all__ = ["least", "make_critics", "values"]
+__all__ = ["chosen_values", "least", "make_critics", "values"]
 
 
 def make_critics(build: Iterable[nn.Module], given: Sequence[nn.Module] | None) -> nn.ModuleList:
@@ -31,6 +31,14 @@ def values(critics: nn.Module, obs: Tensor, actions: Tensor | None = None) -> li
         return [critic(obs) for critic in critics.children()]
     both = rlgrad.cat([obs.reshape(len(obs), -1), actions], 1)
     return [critic(both).squeeze(1) for critic in critics.children()]
+
+
+def chosen_values(critics: nn.Module, obs: Tensor, actions: Tensor) -> list[Tensor]:
+    """(n,) values of `actions` according to each critic, choices (n,) or continuous (n, action_dim)."""
+    if actions.ndim == 2:
+        return values(critics, obs, actions)
+    index = actions.unsqueeze(1)
+    return [value.gather(1, index).squeeze(1) for value in values(critics, obs)]
 
 
 def least(opinions: Sequence[Tensor]) -> Tensor:

@@ -18,6 +18,7 @@ from rlgrad.agents.buffers import PrioritizedReplay, ReplayBuffer, Transitions
 from rlgrad.agents.config import require
 from rlgrad.agents.exploration import NoisyLinear
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, target_of
+from rlgrad.agents.offline import Dataset
 from rlgrad.agents.projections import project_categorical, quantile_huber_loss
 from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
@@ -101,6 +102,7 @@ class DQN(OffPolicyAgent):
     Args:
         env, config, seed, num_envs, env_options, device: as `Agent`.
         optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        dataset: recorded steps to learn from instead of the environment, as `read_dataset` takes them.
         q_network: a module of your own from encoded observations (n, ...) to (n, outputs), where outputs is
             the number of actions, one more if `dueling`, times `atoms` for distributions. The dueling value
             comes first. Noise inside it is yours.
@@ -123,9 +125,10 @@ class DQN(OffPolicyAgent):
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
+        dataset: Dataset | None = None,
         q_network: nn.Module | None = None,
     ) -> None:
-        super().__init__(env, config, seed, num_envs, env_options, device, optimizer)
+        super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         config = self.config
         if not self.actions.discrete:
             raise TypeError(f"DQN chooses among Discrete actions, got {self.actions.space}: use SAC or TD3.")

@@ -17,6 +17,7 @@ from rlgrad.agents.buffers import ReplayBuffer, Transitions
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.her import Goals, HindsightReplay
 from rlgrad.agents.networks import mlp
+from rlgrad.agents.offline import Dataset, read_dataset, record
 from rlgrad.envs import RunningMeanStd
 from rlgrad.training import check_finite
 
@@ -71,6 +72,9 @@ class OffPolicyConfig(AgentConfig):
 class OffPolicyAgent(Agent):
     """An agent that learns from a replay memory.
 
+    Given a data set instead, it takes no steps of its own: `learn(n)` then makes n updates. A checkpoint leaves the
+    data set out; to go on learning, give it to `load` too.
+
     A subclass builds its networks, implements `act` (exploring, when given a generator), `update` and
     `components`, and extends the components of this class.
     """
@@ -90,13 +94,20 @@ class OffPolicyAgent(Agent):
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
+        dataset: Dataset | None = None,
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
         probe = self.observations.encode(self.envs.observation_space.sample())
         self.obs_shape, self._obs_dtype = probe.shape[1:], probe.dtype
         self.observation_stats = RunningMeanStd(self.obs_shape)
-        self.buffer = self.make_buffer()
+        self.offline = dataset is not None
+        if dataset is None:
+            self.buffer = self.make_buffer()
+        else:
+            self.buffer = record(read_dataset(dataset), self.observations, self.actions.space, self.buffer_layout())
+            if self.config.normalize_observations:
+                self.observation_stats.update(self.buffer.obs)
         self._next_figures = 0
 
     @abstractmethod
@@ -110,10 +121,16 @@ class OffPolicyAgent(Agent):
     def iterate(self) -> dict[str, float]:
         config = self.config
         before = self.num_timesteps
-        for _ in range(config.train_freq):
-            self.collect()
-        if self.num_timesteps <= config.learning_starts:
-            return {}
+        if self.offline:
+            if not len(self.buffer):
+                raise ValueError("There is nothing to learn from: give the data set to `load` with `dataset=`.")
+            # No other steps are taken, so an update counts as one.
+            self.num_timesteps += max(config.gradient_steps, 1)
+        else:
+            for _ in range(config.train_freq):
+                self.collect()
+            if self.num_timesteps <= config.learning_starts:
+                return {}
         count = config.gradient_steps if config.gradient_steps > 0 else self.num_timesteps - before
         figures: dict[str, Any] = {}
         for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"]):
@@ -204,7 +221,12 @@ class OffPolicyAgent(Agent):
         return norm
 
     def components(self) -> dict[str, Any]:
-        return {"buffer": self.buffer, "observation_stats": self.observation_stats}
+        own: dict[str, Any] = {"observation_stats": self.observation_stats}
+        return own if self.offline else {"buffer": self.buffer, **own}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.offline = "buffer" not in state["components"]
+        super().load_state_dict(state)
 
     def _constructor_options(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer_options}

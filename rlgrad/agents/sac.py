@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 import rlgrad
-from rlgrad import Tensor, nn
+from rlgrad import nn
 from rlgrad.agents.buffers import Transitions
 from rlgrad.agents.config import require
-from rlgrad.agents.critics import least, make_critics, values
+from rlgrad.agents.cql import conservative_gap
+from rlgrad.agents.critics import chosen_values, make_critics
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
-from rlgrad.distributions import TanhNormal
+from rlgrad.agents.offline import Dataset
+from rlgrad.agents.soft_policy import SoftPolicy, Temperature
 from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 
-__all__ = ["SAC", "SACConfig"]
-
-_LOG_STD_RANGE = (-20.0, 2.0)
+__all__ = ["SAC", "CQLConfig", "SACConfig"]
 
 
 @dataclass
@@ -43,6 +43,9 @@ class SACConfig(OffPolicyConfig):
         target_entropy: in nats; None for minus the number of action components, or for discrete actions
             for `entropy_ratio` of the largest there is.
         entropy_ratio: for discrete actions; close to 1 the policy must stay random, and alpha explodes.
+        conservative_weight: of the gap between the values of all actions and of those in the memory, which
+            learning from recorded steps needs (CQL); 0 for none.
+        sampled_actions: drawn from each of three sources to estimate it, for continuous actions.
     """
 
     tau: float = 0.005
@@ -51,10 +54,22 @@ class SACConfig(OffPolicyConfig):
     learn_alpha: bool = True
     target_entropy: float | None = None
     entropy_ratio: float = 0.7
+    conservative_weight: float = 0.0
+    sampled_actions: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self, ["alpha"], ["tau", "entropy_ratio"], {"critics": 1})
+        require(
+            self, ["alpha"], ["tau", "entropy_ratio"], {"critics": 1, "conservative_weight": 0, "sampled_actions": 1}
+        )
+
+
+@dataclass
+class CQLConfig(SACConfig):
+    """Settings that make `SAC` conservative Q-learning, for use with a data set."""
+
+    conservative_weight: float = 5.0
+    entropy_ratio: float = 0.3
 
 
 class SAC(OffPolicyAgent):
@@ -63,6 +78,7 @@ class SAC(OffPolicyAgent):
     Args:
         env, config, seed, num_envs, env_options, device: as `Agent`.
         optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        dataset: recorded steps to learn from instead of the environment, as `read_dataset` takes them.
         actor: a module of your own from encoded observations (n, ...) to (n, 2 action_dim), means before
             `tanh` and logarithms of standard deviations, or to (n, choices) logits.
         critics: modules of your own from observations beside actions (n, obs_dim + action_dim) to (n, 1), or
@@ -86,73 +102,47 @@ class SAC(OffPolicyAgent):
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
+        dataset: Dataset | None = None,
         actor: nn.Module | None = None,
         critics: Sequence[nn.Module] | None = None,
     ) -> None:
-        super().__init__(env, config, seed, num_envs, env_options, device, optimizer)
+        super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         config, dim, discrete = self.config, self.actions.dim, self.actions.discrete
         if not discrete:
             require_bounded(self.actions.space, "SAC")
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
-            self.actor = net.to(device)
+            self.policy = SoftPolicy(net, dim, discrete).to(device)
             widths = (0, dim) if discrete else (dim, 1)
             build = (self.make_net(*widths) for _ in range(config.critics))
             self.critics = make_critics(build, critics).to(device)
         self.target_critics = target_of(self.critics)
         self.temperature = Temperature(config.alpha).to(device)
-        self.actor_optimizer = self.make_optimizer(self.actor)
+        self.actor_optimizer = self.make_optimizer(self.policy)
         self.critic_optimizer = self.make_optimizer(self.critics)
         self.alpha_optimizer = self.make_optimizer(self.temperature)
         default = config.entropy_ratio * math.log(dim) if discrete else -float(dim)
         self.target_entropy = default if config.target_entropy is None else config.target_entropy
 
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
-        with rlgrad.no_grad():
-            output = self.actor(self.inputs(encoded)).cpu().numpy()
-        if self.actions.discrete:
-            # Gumbel-max: the largest of logits plus Gumbel noise is a draw from their softmax.
-            return (output if generator is None else output + generator.gumbel(size=output.shape)).argmax(1)
-        mean, log_std = np.split(output, 2, axis=1)
-        if generator is None:
-            return np.tanh(mean)
-        noise = generator.standard_normal(mean.shape, np.float32)
-        return np.tanh(mean + np.exp(log_std.clip(*_LOG_STD_RANGE)) * noise)
-
-    def expectations(self, critics: nn.Module, obs: Tensor) -> tuple[Tensor, Tensor]:
-        """The critics' least value and the log-probability of what the policy does.
-
-        Of an action drawn by reparameterisation, or in expectation over all discrete ones.
-
-        Returns:
-            Two (n,) tensors.
-        """
-        output = self.actor(obs)
-        if self.actions.discrete:
-            log_probs = output.log_softmax(1)
-            probs = log_probs.exp()
-            return (probs * least(values(critics, obs))).sum(1), (probs * log_probs).sum(1)
-        dim = self.actions.dim
-        policy = TanhNormal(output[:, :dim], output[:, dim:].clamp(*_LOG_STD_RANGE).exp())
-        actions, log_prob = policy.rsample_with_log_prob(generator=self.generators["minibatch"])
-        return least(values(critics, obs, actions)), log_prob
+        return self.policy.draw(self.inputs(encoded), generator)
 
     def update(self, batch: Transitions) -> dict[str, Any]:
-        config, alpha = self.config, self.temperature.alpha
+        config, alpha, generator = self.config, self.temperature.alpha, self.generators["minibatch"]
         obs, next_obs, actions = self.inputs(batch.obs), self.inputs(batch.next_obs), self.tensor(batch.actions)
         rewards, discounts = self.tensor(batch.rewards), self.tensor(batch.discounts)
 
         with rlgrad.no_grad():
-            value, log_prob = self.expectations(self.target_critics, next_obs)
+            value, log_prob = self.policy.expectations(self.target_critics, next_obs, generator)
             target = rewards + discounts * (value - alpha * log_prob)
-        if self.actions.discrete:
-            q = [value.gather(1, actions.unsqueeze(1)).squeeze(1) for value in values(self.critics, obs)]
-        else:
-            q = values(self.critics, obs, actions)
+        q = chosen_values(self.critics, obs, actions)
         critic_loss = sum((F.mse_loss(value, target) for value in q[1:]), F.mse_loss(q[0], target)) * 0.5
+        if config.conservative_weight:
+            gap = conservative_gap(self.policy, self.critics, obs, next_obs, q, config.sampled_actions, generator)
+            critic_loss = critic_loss + config.conservative_weight * gap
         critic_norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
 
-        value, log_prob = self.expectations(self.critics, obs)
+        value, log_prob = self.policy.expectations(self.critics, obs, generator)
         actor_loss = (alpha * log_prob - value).mean()
         actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor")
 
@@ -173,19 +163,6 @@ class SAC(OffPolicyAgent):
         }
 
     def components(self) -> dict[str, Any]:
-        names = ("actor", "critics", "target_critics", "temperature")
+        names = ("policy", "critics", "target_critics", "temperature")
         optimizers = ("actor_optimizer", "critic_optimizer", "alpha_optimizer")
         return {**super().components(), **{name: getattr(self, name) for name in (*names, *optimizers)}}
-
-
-class Temperature(nn.Module):
-    """The weight of the entropy, kept as a logarithm so that it stays positive."""
-
-    def __init__(self, alpha: float) -> None:
-        super().__init__()
-        self.log_alpha = nn.Parameter(rlgrad.tensor(math.log(alpha)))
-
-    @property
-    def alpha(self) -> float:
-        """The weight itself."""
-        return math.exp(self.log_alpha.item())

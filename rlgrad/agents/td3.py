@@ -19,6 +19,7 @@ from rlgrad.agents.config import require
 from rlgrad.agents.critics import least, make_critics, values
 from rlgrad.agents.exploration import make_noise
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
+from rlgrad.agents.offline import Dataset
 from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 
@@ -75,6 +76,7 @@ class TD3(OffPolicyAgent):
     Args:
         env, config, seed, num_envs, env_options, device: as `Agent`.
         optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        dataset: recorded steps to learn from instead of the environment, as `read_dataset` takes them.
         actor: a module of your own from encoded observations (n, ...) to actions (n, action_dim) in [-1, 1].
         critics: modules of your own from observations beside actions (n, obs_dim + action_dim) to (n, 1).
 
@@ -96,10 +98,11 @@ class TD3(OffPolicyAgent):
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
+        dataset: Dataset | None = None,
         actor: nn.Module | None = None,
         critics: Sequence[nn.Module] | None = None,
     ) -> None:
-        super().__init__(env, config, seed, num_envs, env_options, device, optimizer)
+        super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         require_bounded(self.actions.space, "TD3")
         config, dim = self.config, self.actions.dim
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):

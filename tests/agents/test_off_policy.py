@@ -104,7 +104,7 @@ def value_of(agent):
     if isinstance(agent, DQN):
         return float(agent.q_values(agent.q_network, obs).max())
     if isinstance(agent, SAC):
-        return float(agent.expectations(agent.critics, obs)[0])
+        return float(agent.policy.expectations(agent.critics, obs, np.random.default_rng(0))[0])
     return float(np.mean([critic(obs_and(agent, obs)).item() for critic in agent.critics]))
 
 
@@ -203,7 +203,7 @@ def test_networks_of_your_own_take_the_place_of_the_default_ones(name):
     kind, config = (SAC, SACConfig) if name == "sac" else (TD3, TD3Config)
     before = actor[0].weight.detach().clone()
     agent = kind("Pendulum-v1", config(learning_starts=20, batch_size=8), actor=actor, critics=critics).learn(30)
-    assert agent.actor is actor
+    assert (agent.policy.net if name == "sac" else agent.actor) is actor
     assert len(list(agent.critics)) == 3
     assert not np.array_equal(before.numpy(), actor[0].weight.detach().numpy())
 
