@@ -9,6 +9,8 @@ from rlgrad.backend.errors import nearest
 from rlgrad.gan.losses import make_loss
 
 DECAYS = ("linear", "none")
+PENALTIES = ("r1_gamma", "r2_gamma", "gradient_penalty", "dragan_penalty")
+_COUNTS = ("iterations", "batch_size", "latent_dim", "n_critic", "penalty_every", "log_every", "evaluate_every")
 DEFAULT_OPTIMIZER = {"name": "adam", "betas": (0.0, 0.99)}
 """A first moment would average gradients against opponents that are gone (Mescheder et al. 2018 use none)."""
 
@@ -25,34 +27,57 @@ class GANConfig:
         hidden_sizes: widths of both networks' hidden layers.
         learning_rate: of both optimizers, at the start.
         learning_rate_decay: ``"linear"`` (to zero at the last iteration) or ``"none"``.
+        n_critic: discriminator steps per generator step.
         r1_gamma: weight of the R1 penalty on the discriminator's gradient at real samples (Mescheder et al. 2018), which
-            makes training converge where the loss alone may not; 0 leaves it out.
+            makes training converge where the loss alone may not; 0 leaves it out, as for the other penalties.
+        r2_gamma: weight of the same penalty at generated samples, R2.
+        gradient_penalty: weight of WGAN-GP's penalty on gradients between real and generated samples whose norm is not 1.
+        dragan_penalty: weight of DRAGAN's penalty on gradients around real samples whose norm is not 1.
+        penalty_every: discriminator steps from one with penalties to the next; above 1 they are lazy: applied with so many
+            times the weight, and the discriminator's optimizer corrected for it (Karras et al. 2020, appendix B).
+        clip_weights: the discriminator's parameters are kept within plus and minus this; 0 leaves them free.
+        ema_half_life: generated samples after which a weight of the averaged generator has forgotten half; 0 keeps no
+            average. It starts short and grows with the samples seen. Sampling uses the average where there is one.
         log_every: iterations between two logged rows of losses.
         evaluate_every: iterations between two evaluations, pictures and checkpoints.
     """
 
-    loss: str = "non_saturating"
+    loss: str = "relativistic"
     iterations: int = 10_000
     batch_size: int = 256
     latent_dim: int = 2
     hidden_sizes: tuple[int, ...] = (128, 128, 128)
     learning_rate: float = 1e-3
     learning_rate_decay: Literal["linear", "none"] = "linear"
+    n_critic: int = 1
     r1_gamma: float = 0.1
+    r2_gamma: float = 0.1
+    gradient_penalty: float = 0.0
+    dragan_penalty: float = 0.0
+    penalty_every: int = 1
+    clip_weights: float = 0.0
+    ema_half_life: float = 0.0
     log_every: int = 50
     evaluate_every: int = 1000
 
     def __post_init__(self) -> None:
-        make_loss(self.loss)
+        loss = make_loss(self.loss)
         self.hidden_sizes = tuple(self.hidden_sizes)
-        for name in ("iterations", "batch_size", "latent_dim", "log_every", "evaluate_every"):
+        for name in _COUNTS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1; got {value!r}")
         if not 0 < self.learning_rate < float("inf"):
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
-        if not 0 <= self.r1_gamma < float("inf"):
-            raise ValueError(f"r1_gamma must be at least 0 (0 leaves the penalty out); got {self.r1_gamma!r}")
+        for name in (*PENALTIES, "clip_weights", "ema_half_life"):
+            value = getattr(self, name)
+            if not 0 <= value < float("inf"):
+                raise ValueError(f"{name} must be at least 0 (0 leaves it out); got {value!r}")
+        if loss.critic and not (self.clip_weights or any(getattr(self, name) for name in PENALTIES)):
+            raise ValueError(
+                f"loss={self.loss!r} is unbounded without a limit on the discriminator's slope: set gradient_penalty "
+                "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01)"
+            )
         if self.learning_rate_decay not in DECAYS:
             raise ValueError(
                 f"learning_rate_decay must be one of {', '.join(DECAYS)}; got {self.learning_rate_decay!r}."

@@ -10,31 +10,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import rlgrad
 from rlgrad import Tensor
 from rlgrad.backend.errors import nearest
 from rlgrad.nn import functional as F
+
+__all__ = ["LOSSES", "GANLoss", "make_loss", "register_loss"]
 
 
 @dataclass(frozen=True)
 class GANLoss:
     """The two sides of an adversarial game.
 
+    Both sides take ``(real_logits, fake_logits)``, the discriminator's outputs for as many real samples as generated
+    ones, and return the scalar that their player minimises.
+
     Args:
         name: what :func:`make_loss` finds it by.
-        discriminator: ``(real_logits, fake_logits) -> scalar`` that the discriminator minimises.
-        generator: ``(fake_logits) -> scalar`` that the generator minimises.
+        discriminator: the discriminator's side.
+        generator: the generator's side; it gets ``None`` for ``real_logits`` unless it is relativistic.
+        relativistic: the generator's side compares with real samples too.
+        critic: the logit is a score that nothing bounds, so that a penalty or clipped weights must keep it smooth.
 
     Example:
         >>> import rlgrad
         >>> loss = make_loss("non_saturating")
-        >>> round(loss.generator(rlgrad.zeros(4, 1)).item(), 4)
+        >>> round(loss.generator(None, rlgrad.zeros(4, 1)).item(), 4)
         0.6931
     """
 
     name: str
     discriminator: Callable[[Tensor, Tensor], Tensor]
-    generator: Callable[[Tensor], Tensor]
+    generator: Callable[[Tensor | None, Tensor], Tensor]
+    relativistic: bool = False
+    critic: bool = False
 
 
 LOSSES: dict[str, GANLoss] = {}
@@ -65,55 +73,79 @@ def make_loss(name: str) -> GANLoss:
     return LOSSES[name]
 
 
-def non_saturating_discriminator(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
-    """``mean(-log sigmoid(real)) + mean(-log(1 - sigmoid(fake)))`` (Goodfellow et al. 2014, equation 1).
-
-    Args:
-        real_logits: discriminator's output for real samples, any shape.
-        fake_logits: discriminator's output for generated samples, of the same shape but for the batch.
-
-    Raises:
-        ValueError: the shapes differ beyond the batch.
-    """
-    if real_logits.shape[1:] != fake_logits.shape[1:]:
+def _compared(real_logits: Tensor, fake_logits: Tensor, paired: bool = False) -> None:
+    real, fake = tuple(real_logits.shape), tuple(fake_logits.shape)
+    if real[1:] != fake[1:] or (paired and real != fake):
+        may = "must be of one shape, since the loss compares pairs" if paired else "may differ in the batch alone"
         raise ValueError(
-            f"real_logits has shape {tuple(real_logits.shape)} and fake_logits {tuple(fake_logits.shape)}: "
-            "they may differ in the first (batch) dimension only; both must come from the same discriminator"
+            f"real_logits has shape {real} and fake_logits {fake}: they {may}; both must come from the same discriminator"
         )
+
+
+def _cross_entropy(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
+    """``mean(-log sigmoid(real)) + mean(-log(1 - sigmoid(fake)))`` (Goodfellow et al. 2014, equation 1)."""
+    _compared(real_logits, fake_logits)
     return F.softplus(-real_logits).mean() + F.softplus(fake_logits).mean()
 
 
-def non_saturating_generator(fake_logits: Tensor) -> Tensor:
-    """``mean(-log sigmoid(fake))``, whose gradient does not vanish while the discriminator wins (same
-    paper, section 3).
+def _minimax_generator(real_logits: Tensor | None, fake_logits: Tensor) -> Tensor:
+    """``mean(log(1 - sigmoid(fake)))`` (same equation), whose gradient vanishes while the discriminator wins."""
+    return -F.softplus(fake_logits).mean()
 
-    Args:
-        fake_logits: discriminator's output for generated samples, any shape.
-    """
+
+def _non_saturating_generator(real_logits: Tensor | None, fake_logits: Tensor) -> Tensor:
+    """``mean(-log sigmoid(fake))``, whose gradient does not (same paper, section 3)."""
     return F.softplus(-fake_logits).mean()
 
 
-register_loss(GANLoss("non_saturating", non_saturating_discriminator, non_saturating_generator))
+def _least_squares_discriminator(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
+    """``1/2 mean((real - 1)^2) + 1/2 mean(fake^2)`` (Mao et al. 2017, equation 9)."""
+    _compared(real_logits, fake_logits)
+    return 0.5 * ((real_logits - 1).square().mean() + fake_logits.square().mean())
 
 
-def r1_penalty(real_logits: Tensor, real: Tensor, gamma: float) -> Tensor:
-    """``gamma / 2 * mean over the batch of |d logit / d real|^2`` (Mescheder et al. 2018, equation 9).
+def _least_squares_generator(real_logits: Tensor | None, fake_logits: Tensor) -> Tensor:
+    """``1/2 mean((fake - 1)^2)`` (same equation)."""
+    return 0.5 * (fake_logits - 1).square().mean()
 
-    The gradient is taken with ``create_graph=True``, so that the penalty can itself be differentiated with
-    respect to the discriminator's parameters.
 
-    Args:
-        real_logits: (batch, 1), computed from ``real``.
-        real: (batch, ...), requires grad.
-        gamma: weight of the penalty.
+def _wasserstein_discriminator(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
+    """``mean(fake) - mean(real)`` (Arjovsky et al. 2017, equation 2)."""
+    _compared(real_logits, fake_logits)
+    return fake_logits.mean() - real_logits.mean()
 
-    Raises:
-        ValueError: ``real`` does not require grad.
-    """
-    if not real.requires_grad:
-        raise ValueError(
-            "r1_penalty differentiates with respect to real, which does not require grad; "
-            "call real.requires_grad_() before passing it to the discriminator"
-        )
-    (gradient,) = rlgrad.autograd.grad(real_logits.sum(), real, create_graph=True)
-    return (gradient * gradient).sum() * (gamma / 2 / real.shape[0])
+
+def _wasserstein_generator(real_logits: Tensor | None, fake_logits: Tensor) -> Tensor:
+    """``-mean(fake)`` (same equation)."""
+    return -fake_logits.mean()
+
+
+def _hinge_discriminator(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
+    """``mean(max(0, 1 - real)) + mean(max(0, 1 + fake))`` (Lim and Ye 2017; Miyato et al. 2018, equation 16)."""
+    _compared(real_logits, fake_logits)
+    return F.relu(1 - real_logits).mean() + F.relu(1 + fake_logits).mean()
+
+
+def _relativistic_discriminator(real_logits: Tensor, fake_logits: Tensor) -> Tensor:
+    """``mean(softplus(fake - real))`` over pairs (Jolicoeur-Martineau 2019; Huang et al. 2024, equation 2)."""
+    _compared(real_logits, fake_logits, paired=True)
+    return F.softplus(fake_logits - real_logits).mean()
+
+
+def _relativistic_generator(real_logits: Tensor | None, fake_logits: Tensor) -> Tensor:
+    """``mean(softplus(real - fake))`` over pairs (same equation)."""
+    if real_logits is None:
+        raise ValueError("the relativistic loss compares generated samples with real ones: pass real_logits too")
+    _compared(real_logits, fake_logits, paired=True)
+    return F.softplus(real_logits - fake_logits).mean()
+
+
+for _loss in (
+    GANLoss("minimax", _cross_entropy, _minimax_generator),
+    GANLoss("non_saturating", _cross_entropy, _non_saturating_generator),
+    GANLoss("least_squares", _least_squares_discriminator, _least_squares_generator),
+    GANLoss("wasserstein", _wasserstein_discriminator, _wasserstein_generator, critic=True),
+    GANLoss("hinge", _hinge_discriminator, _wasserstein_generator),
+    GANLoss("relativistic", _relativistic_discriminator, _relativistic_generator, relativistic=True),
+):
+    register_loss(_loss)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import operator
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -10,13 +13,15 @@ from typing import Any
 import numpy as np
 
 import rlgrad
-from rlgrad import Tensor, optim
+from rlgrad import Tensor, nn, optim
 from rlgrad.gan.config import DEFAULT_OPTIMIZER, GANConfig
 from rlgrad.gan.data import GaussianMixture, make_data
-from rlgrad.gan.losses import make_loss, r1_penalty
+from rlgrad.gan.losses import make_loss
 from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
 from rlgrad.gan.networks import MLPDiscriminator, MLPGenerator, frozen
+from rlgrad.gan.penalties import dragan_penalty, gradient_penalty, zero_centred_penalty
 from rlgrad.gan.viz import scatter
+from rlgrad.optim.targets import polyak_update
 from rlgrad.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from rlgrad.training.guards import check_finite
 from rlgrad.training.metrics import MetricLogger
@@ -56,8 +61,8 @@ class GANTrainer:
         optimizer: Mapping[str, Any] | None = None,
     ) -> None:
         self.config = config = config if config is not None else GANConfig()
-        rngs = spawn_generators(seed, "parameters", "latent", "data", "evaluation")
-        self.rngs = {name: rngs[name] for name in ("latent", "evaluation")}
+        rngs = spawn_generators(seed, "parameters", "latent", "data", "evaluation", "penalty")
+        self.rngs = {name: rngs[name] for name in ("latent", "evaluation", "penalty")}
         self.data = data if isinstance(data, GaussianMixture) else make_data(data, seed=rngs["data"])
         self.loss = make_loss(config.loss)
         self.device = rlgrad.device(device)
@@ -71,36 +76,56 @@ class GANTrainer:
             for player, network in (("generator", self.generator), ("discriminator", self.discriminator))
         }
         self.optimizer_options = dict(optimizer if optimizer is not None else DEFAULT_OPTIMIZER)
+        self.average = copy.deepcopy(self.generator).requires_grad_(False) if config.ema_half_life else None
         self.optimizer_g, self.optimizer_d = (
-            optim.make(params=network.parameters(), lr=config.learning_rate, **self.optimizer_options)
-            for network in (self.generator, self.discriminator)
+            optim.make(params=network.parameters(), lr=config.learning_rate, **options)
+            for network, options in (
+                (self.generator, self.optimizer_options),
+                (self.discriminator, _lazy(self.optimizer_options, config.penalty_every)),
+            )
         )
-        self.iteration = 0
+        self.iteration = self.d_steps = 0
 
     def step_d(self, real: Tensor, fake: Tensor) -> dict[str, float]:
         """Move the discriminator towards telling ``real`` from ``fake``; the generator is left alone.
 
         Args:
             real: (batch_size, features).
-            fake: (batch_size, features), with the generator's graph behind it; that graph is neither walked
+            fake: (batch_size, features), perhaps with the generator's graph behind it; that graph is neither walked
                 nor freed.
 
         Returns:
             The losses by name.
         """
-        if self.config.r1_gamma > 0:
-            real.requires_grad_()
-        real_logits = self.discriminator(real)
+        config = self.config
+        weight = 0 if self.d_steps % config.penalty_every else config.penalty_every
         # Without detach(), this backward would fill the generator's gradients and free step_g's graph.
-        fake_logits = self.discriminator(fake.detach())
-        loss = self.loss.discriminator(real_logits, fake_logits)
-        losses = {"discriminator": loss}
-        if self.config.r1_gamma > 0:
-            losses["r1_penalty"] = penalty = r1_penalty(real_logits, real, self.config.r1_gamma)
-            loss = loss + penalty
-        return self._update("discriminator", self.optimizer_d, loss, losses)
+        real, fake = real.detach(), fake.detach()
+        real.requires_grad_(weight * config.r1_gamma > 0)
+        fake.requires_grad_(weight * config.r2_gamma > 0)
+        real_logits, fake_logits = self.discriminator(real), self.discriminator(fake)
+        losses = {"discriminator": self.loss.discriminator(real_logits, fake_logits)}
+        if weight * config.r1_gamma > 0:
+            losses["r1_penalty"] = zero_centred_penalty(real_logits, real, weight * config.r1_gamma)
+        if weight * config.r2_gamma > 0:
+            losses["r2_penalty"] = zero_centred_penalty(fake_logits, fake, weight * config.r2_gamma)
+        if weight * config.gradient_penalty > 0:
+            losses["gradient_penalty"] = gradient_penalty(
+                self.discriminator, real, fake, weight * config.gradient_penalty, self.rngs["penalty"]
+            )
+        if weight * config.dragan_penalty > 0:
+            losses["dragan_penalty"] = dragan_penalty(
+                self.discriminator, real, weight * config.dragan_penalty, self.rngs["penalty"]
+            )
+        figures = self._update("discriminator", self.optimizer_d, losses)
+        if config.clip_weights:
+            with rlgrad.no_grad():
+                for parameter in self.discriminator.parameters():
+                    parameter.clamp_(-config.clip_weights, config.clip_weights)
+        self.d_steps += 1
+        return figures
 
-    def step_g(self, fake: Tensor) -> dict[str, float]:
+    def step_g(self, fake: Tensor, real: Tensor | None = None) -> dict[str, float]:
         """Move the generator towards samples that the discriminator, as it is now, takes for real.
 
         ``D(fake)`` is computed here again: the discriminator's step changed its weights in place, so logits
@@ -108,16 +133,18 @@ class GANTrainer:
 
         Args:
             fake: (batch_size, features), with the generator's graph behind it.
+            real: (batch_size, features), which a relativistic loss compares with.
 
         Returns:
             The losses by name.
         """
         with frozen(self.discriminator):
-            loss = self.loss.generator(self.discriminator(fake))
-            return self._update("generator", self.optimizer_g, loss, {"generator": loss})
+            real_logits = self.discriminator(real) if real is not None and self.loss.relativistic else None
+            loss = self.loss.generator(real_logits, self.discriminator(fake))
+            return self._update("generator", self.optimizer_g, {"generator": loss})
 
     def train_step(self) -> dict[str, float]:
-        """One iteration: learning rates, one batch of each kind, :meth:`step_d`, :meth:`step_g`.
+        """One iteration: learning rates, then :meth:`step_d` ``n_critic`` times and :meth:`step_g` once.
 
         Returns:
             The losses by name.
@@ -125,13 +152,16 @@ class GANTrainer:
         Raises:
             NonFiniteError: a loss or gradient is not finite; the network concerned keeps its parameters.
         """
-        for optimizer in (self.optimizer_g, self.optimizer_d):
-            for group in optimizer.param_groups:
-                group["lr"] = self.learning_rate
-        real = self._tensor(self.data.sample(self.config.batch_size) / np.float32(self.data.scale))
-        fake = self.generator(self._latent(self.config.batch_size, self.rngs["latent"]))
-        losses = self.step_d(real, fake) | self.step_g(fake)
+        self._set_learning_rates()
+        for critic_step in range(1, self.config.n_critic + 1):
+            real = self._tensor(self.data.sample(self.config.batch_size) / np.float32(self.data.scale))
+            with rlgrad.set_grad_enabled(critic_step == self.config.n_critic):
+                fake = self.generator(self._latent(self.config.batch_size, self.rngs["latent"]))
+            losses = self.step_d(real, fake)
+        losses |= self.step_g(fake, real)
         self.iteration += 1
+        if self.average is not None:
+            self._update_average(self.average)
         return losses
 
     def train(
@@ -199,8 +229,12 @@ class GANTrainer:
         """
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n}")
+        generator = self.generator if self.average is None else self.average
+        was_training = generator.training
+        generator.eval()
         with rlgrad.no_grad():
-            fake = self.generator(self._latent(n, self.rngs["evaluation"]))
+            fake = generator(self._latent(n, self.rngs["evaluation"]))
+        generator.train(was_training)
         return fake.cpu().numpy() * np.float32(self.data.scale)
 
     def evaluate(self, n: int = EVALUATION_SAMPLES) -> dict[str, float]:
@@ -219,6 +253,8 @@ class GANTrainer:
             "config": asdict(self.config),
             "optimizer": self.optimizer_options,
             "iteration": self.iteration,
+            "d_steps": self.d_steps,
+            "average": None if self.average is None else self.average.state_dict(),
             "generator": self.generator.state_dict(),
             "discriminator": self.discriminator.state_dict(),
             "optimizer_g": self.optimizer_g.state_dict(),
@@ -245,7 +281,9 @@ class GANTrainer:
             getattr(self, part).load_state_dict(state[part])
         for name, rng in self.rngs.items():
             rng.bit_generator.state = state["rngs"][name]
-        self.iteration = int(state["iteration"])
+        if self.average is not None:
+            self.average.load_state_dict(state["average"])
+        self.iteration, self.d_steps = int(state["iteration"]), int(state["d_steps"])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`state_dict` to one file, atomically."""
@@ -269,15 +307,31 @@ class GANTrainer:
         trainer.load_state_dict(state)
         return trainer
 
-    def _update(
-        self, player: str, optimizer: optim.Optimizer, loss: Tensor, losses: dict[str, Tensor]
-    ) -> dict[str, float]:
+    def _update(self, player: str, optimizer: optim.Optimizer, losses: dict[str, Tensor]) -> dict[str, float]:
+        """One step down the sum of the losses."""
         optimizer.zero_grad()
-        loss.backward()
-        values = {key: value.item() for key, value in losses.items()}
-        check_finite(self.iteration, values, self._named_parameters[player])
+        total = functools.reduce(operator.add, losses.values())
+        total.backward()
+        figures = {key: value.item() for key, value in losses.items()}
+        check_finite(self.iteration, figures, self._named_parameters[player])
         optimizer.step()
-        return values
+        return figures
+
+    def _set_learning_rates(self) -> None:
+        # What is penalised only every k steps takes k/(k+1) of the steps it would take with a penalty in each.
+        lazy = self.config.penalty_every
+        correction = lazy / (lazy + 1) if lazy > 1 else 1.0
+        for optimizer, share in ((self.optimizer_g, 1.0), (self.optimizer_d, correction)):
+            for group in optimizer.param_groups:
+                group["lr"] = self.learning_rate * share
+
+    def _update_average(self, average: nn.Module) -> None:
+        """Move the averaged generator after the trained one; the half-life grows with the samples seen at first."""
+        seen = self.iteration * self.config.batch_size
+        half_life = min(self.config.ema_half_life, 0.05 * seen)
+        polyak_update(self.generator, average, 1 - 0.5 ** (self.config.batch_size / half_life))
+        for mine, trained in zip(average.buffers(), self.generator.buffers(), strict=True):
+            mine.copy_(trained)
 
     def _report(self, bar: Progress, logger: MetricLogger | None) -> None:
         figures = self.evaluate()
@@ -293,3 +347,10 @@ class GANTrainer:
 
     def _tensor(self, array: np.ndarray) -> Tensor:
         return rlgrad.from_numpy(array).to(self.device)
+
+
+def _lazy(options: dict[str, Any], every: int) -> dict[str, Any]:
+    """An optimizer's options with betas for steps of which only one in ``every`` has the penalty."""
+    if every == 1 or "betas" not in options:
+        return options
+    return options | {"betas": tuple(beta ** (every / (every + 1)) for beta in options["betas"])}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rlgrad
-from rlgrad.gan import LOSSES, GANLoss, make_loss, r1_penalty, register_loss
+from rlgrad.gan import LOSSES, GANLoss, make_loss, register_loss
 
 
 def column(values):
@@ -22,12 +22,12 @@ def test_non_saturating_loss_equals_its_closed_form():
     expected_d -= np.mean([math.log(1 - probability(a)) for a in fake])
     expected_g = -np.mean([math.log(probability(a)) for a in fake])
     assert loss.discriminator(column(real), column(fake)).item() == pytest.approx(expected_d, rel=1e-6)
-    assert loss.generator(column(fake)).item() == pytest.approx(expected_g, rel=1e-6)
+    assert loss.generator(None, column(fake)).item() == pytest.approx(expected_g, rel=1e-6)
 
 
 def test_non_saturating_loss_stays_exact_at_logits_where_a_sigmoid_rounds():
     loss = make_loss("non_saturating")
-    assert loss.generator(column([-200.0])).item() == 200.0
+    assert loss.generator(None, column([-200.0])).item() == 200.0
     assert loss.discriminator(column([-200.0]), column([300.0])).item() == 500.0
     confident = loss.discriminator(column([30.0]), column([-30.0])).item()
     assert confident == pytest.approx(2 * math.exp(-30.0), rel=1e-5)
@@ -35,7 +35,7 @@ def test_non_saturating_loss_stays_exact_at_logits_where_a_sigmoid_rounds():
 
 def test_generator_gradient_does_not_vanish_while_the_discriminator_wins():
     logits = column([-40.0, -40.0]).requires_grad_()
-    make_loss("non_saturating").generator(logits).backward()
+    make_loss("non_saturating").generator(None, logits).backward()
     np.testing.assert_allclose(logits.grad.numpy(), -0.5)
 
 
@@ -56,44 +56,51 @@ def test_losses_and_gradients_agree_with_torch():
         np.testing.assert_allclose(own.grad.numpy(), other.grad.numpy(), rtol=1e-5, atol=1e-7)
 
 
-def test_r1_penalty_equals_its_closed_form_and_differentiates_in_the_weights():
-    # D(x) = a |x|^2 has the gradient 2 a x, so the penalty is gamma/2 * mean(4 a^2 |x|^2).
-    points = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.0]], np.float32)
-    real, scale = rlgrad.tensor(points, requires_grad=True), rlgrad.tensor(0.7, requires_grad=True)
-    penalty = r1_penalty((real * real).sum(1, keepdim=True) * scale, real, gamma=0.3)
-    mean_square = (points**2).sum(1).mean()
-    assert penalty.item() == pytest.approx(0.15 * 4 * 0.7**2 * mean_square, rel=1e-5)
-    (slope,) = rlgrad.autograd.grad(penalty, scale)
-    assert slope.item() == pytest.approx(0.15 * 8 * 0.7 * mean_square, rel=1e-5)
+REAL, FAKE = np.array([0.3, -1.2, 2.0]), np.array([-0.7, 0.4, 1.1])
 
 
-def test_r1_penalty_of_a_network_agrees_with_finite_differences():
-    rlgrad.manual_seed(0)
-    nn = rlgrad.nn
-    net = nn.Sequential(nn.Linear(2, 5), nn.Tanh(), nn.Linear(5, 1))
-    for parameter in net.parameters():
-        parameter.data = parameter.data.double()
-    real = rlgrad.tensor(np.random.default_rng(0).normal(size=(4, 2)), requires_grad=True)
-    weight = next(net.parameters())
-
-    def penalty():
-        return r1_penalty(net(real), real, gamma=2.0)
-
-    (gradient,) = rlgrad.autograd.grad(penalty(), weight)
-    step = 1e-6
-    for index in [(0, 0), (3, 1)]:
-        values = weight.detach().numpy()
-        values[index] += step
-        above = penalty().item()
-        values[index] -= 2 * step
-        below = penalty().item()
-        values[index] += step
-        assert gradient[index].item() == pytest.approx((above - below) / (2 * step), rel=1e-5, abs=1e-9)
+def softplus(x):
+    return np.log1p(np.exp(x))
 
 
-def test_r1_penalty_refuses_samples_that_do_not_require_grad():
-    with pytest.raises(ValueError, match=r"real\.requires_grad_\(\)|requires_grad_"):
-        r1_penalty(column([1.0]), column([1.0]), gamma=1.0)
+@pytest.mark.parametrize(
+    ("name", "discriminator", "generator"),
+    [
+        ("minimax", softplus(-REAL).mean() + softplus(FAKE).mean(), -softplus(FAKE).mean()),
+        ("non_saturating", softplus(-REAL).mean() + softplus(FAKE).mean(), softplus(-FAKE).mean()),
+        ("least_squares", ((REAL - 1) ** 2).mean() / 2 + (FAKE**2).mean() / 2, ((FAKE - 1) ** 2).mean() / 2),
+        ("wasserstein", FAKE.mean() - REAL.mean(), -FAKE.mean()),
+        ("hinge", np.maximum(1 - REAL, 0).mean() + np.maximum(1 + FAKE, 0).mean(), -FAKE.mean()),
+        ("relativistic", softplus(FAKE - REAL).mean(), softplus(REAL - FAKE).mean()),
+    ],
+)
+def test_every_loss_equals_its_closed_form(name, discriminator, generator):
+    loss = make_loss(name)
+    assert loss.discriminator(column(REAL), column(FAKE)).item() == pytest.approx(discriminator, rel=1e-6)
+    assert loss.generator(column(REAL), column(FAKE)).item() == pytest.approx(generator, rel=1e-6)
+
+
+def test_every_registered_loss_is_in_the_table_above():
+    assert set(LOSSES) == {"minimax", "non_saturating", "least_squares", "wasserstein", "hinge", "relativistic"}
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_one_step_down_either_side_moves_the_logits_its_way(name):
+    real, fake = (column(x).requires_grad_() for x in ([-0.5, 0.1], [0.2, 0.3]))
+    loss = make_loss(name)
+    up, down = rlgrad.autograd.grad(loss.discriminator(real, fake), (real, fake))
+    assert (up.numpy() < 0).all()
+    assert (down.numpy() > 0).all()
+    (wanted,) = rlgrad.autograd.grad(loss.generator(real, fake), fake)
+    assert (wanted.numpy() < 0).all()
+
+
+def test_the_relativistic_loss_needs_real_logits_and_pairs():
+    loss = make_loss("relativistic")
+    with pytest.raises(ValueError, match="pass real_logits too"):
+        loss.generator(None, column([1.0]))
+    with pytest.raises(ValueError, match=r"\(2, 1\).*\(1, 1\).*pairs"):
+        loss.discriminator(column([1.0, 2.0]), column([1.0]))
 
 
 def test_logits_of_different_shapes_are_refused():
@@ -108,7 +115,7 @@ def test_unknown_loss_names_the_nearest_and_lists_all():
 
 def test_a_registered_loss_is_found_and_cannot_be_registered_twice(monkeypatch):
     monkeypatch.delitem(LOSSES, "mine", raising=False)
-    mine = register_loss(GANLoss("mine", lambda real, fake: (fake - real).mean(), lambda fake: -fake.mean()))
+    mine = register_loss(GANLoss("mine", lambda real, fake: (fake - real).mean(), lambda real, fake: -fake.mean()))
     assert make_loss("mine") is mine
     with pytest.raises(ValueError, match="'mine' is registered already"):
         register_loss(mine)

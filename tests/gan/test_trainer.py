@@ -1,15 +1,20 @@
+import copy
+
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import rlgrad
-from rlgrad.gan import GANConfig, GANTrainer, GaussianMixture, frozen, grid, ring
+from rlgrad.gan import LOSSES, GANConfig, GANTrainer, GaussianMixture, frozen, grid, ring
+from rlgrad.gan.config import PENALTIES
 from rlgrad.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from rlgrad.training.guards import NonFiniteError
 from rlgrad.training.metrics import MetricLogger, read_metrics
 
 
-def small(**settings):
-    return GANConfig(**({"iterations": 100, "batch_size": 16, "hidden_sizes": (8, 8)} | settings))
+def small(**options):
+    return GANConfig(**({"iterations": 100, "batch_size": 16, "hidden_sizes": (8, 8)} | options))
 
 
 def arrays(tree, place=""):
@@ -40,19 +45,19 @@ def test_step_d_moves_the_discriminator_only_and_leaves_the_generators_graph_who
     real, fake = batches(trainer)
     g, d = parameters(trainer.generator), parameters(trainer.discriminator)
     losses = trainer.step_d(real, fake)
-    assert set(losses) == ({"discriminator", "r1_penalty"} if r1_gamma else {"discriminator"})
+    assert set(losses) == {"discriminator", "r2_penalty", *(["r1_penalty"] if r1_gamma else [])}
     np.testing.assert_array_equal(parameters(trainer.generator), g)
     assert (parameters(trainer.discriminator) != d).any()
     assert all(p.grad is None for p in trainer.generator.parameters())
-    trainer.step_g(fake)
+    trainer.step_g(fake, real)
     assert (parameters(trainer.generator) != g).any()
 
 
 def test_step_g_moves_the_generator_only():
     trainer = GANTrainer(small())
-    _, fake = batches(trainer)
+    real, fake = batches(trainer)
     g, d = parameters(trainer.generator), parameters(trainer.discriminator)
-    trainer.step_g(fake)
+    trainer.step_g(fake, real)
     np.testing.assert_array_equal(parameters(trainer.discriminator), d)
     assert (parameters(trainer.generator) != g).any()
     assert all(p.grad is None and p.requires_grad for p in trainer.discriminator.parameters())
@@ -63,9 +68,9 @@ def test_steps_go_down_their_own_losses():
     real, fake = batches(trainer)
     first = trainer.step_d(real, fake)["discriminator"]
     assert trainer.step_d(real, fake)["discriminator"] < first
-    before = trainer.step_g(fake)["generator"]
+    before = trainer.step_g(fake, real)["generator"]
     _, fake = batches(trainer)
-    assert trainer.step_g(fake)["generator"] < before
+    assert trainer.step_g(fake, real)["generator"] < before
 
 
 @pytest.mark.parametrize("discriminator_frozen", [False, True])
@@ -79,17 +84,17 @@ def test_logits_from_before_the_discriminators_step_raise_in_the_generators_back
         stale = trainer.discriminator(fake)
     trainer.step_d(real, fake)
     with pytest.raises(RuntimeError, match=r"(?i)in-?place"):
-        trainer.loss.generator(stale).backward()
+        trainer.loss.generator(trainer.discriminator(real), stale).backward()
 
 
 def test_logits_recomputed_after_the_discriminators_step_are_those_of_the_new_discriminator():
     trainer = GANTrainer(small(r1_gamma=0.0))
     real, fake = batches(trainer)
-    stale = trainer.loss.generator(trainer.discriminator(fake)).item()
+    stale = trainer.loss.generator(trainer.discriminator(real), trainer.discriminator(fake)).item()
     trainer.step_d(real, fake)
-    current = trainer.loss.generator(trainer.discriminator(fake)).item()
+    current = trainer.loss.generator(trainer.discriminator(real), trainer.discriminator(fake)).item()
     assert current != stale
-    assert trainer.step_g(fake)["generator"] == pytest.approx(current, rel=1e-6)
+    assert trainer.step_g(fake, real)["generator"] == pytest.approx(current, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["adam", "rmsprop"])
@@ -232,7 +237,7 @@ def test_a_state_saved_with_other_settings_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("options", "message"),
     [
         ({"loss": "non_saturing"}, r"Did you mean 'non_saturating'\?"),
         ({"iterations": 0}, "iterations must be an integer of at least 1; got 0"),
@@ -241,12 +246,15 @@ def test_a_state_saved_with_other_settings_is_refused():
         ({"learning_rate": -1.0}, r"learning_rate must be a positive number; got -1\.0"),
         ({"learning_rate": float("nan")}, "learning_rate must be a positive number; got nan"),
         ({"r1_gamma": -0.1}, r"r1_gamma must be at least 0 .*; got -0\.1"),
+        ({"loss": "wasserstein", "r1_gamma": 0.0, "r2_gamma": 0.0}, "unbounded without a limit.*gradient_penalty"),
+        ({"n_critic": 0}, "n_critic must be an integer of at least 1; got 0"),
+        ({"clip_weights": -1.0}, r"clip_weights must be at least 0 .*; got -1\.0"),
         ({"learning_rate_decay": "liner"}, r"linear, none; got 'liner'\. Did you mean 'linear'\?"),
     ],
 )
-def test_impossible_settings_are_refused(settings, message):
+def test_impossible_settings_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        GANConfig(**settings)
+        GANConfig(**options)
 
 
 def test_impossible_sizes_and_names_are_refused():
@@ -256,6 +264,62 @@ def test_impossible_sizes_and_names_are_refused():
         GANTrainer(small(), data="rings")
     with pytest.raises(ValueError, match="n must be at least 1; got 0"):
         GANTrainer(small()).sample(0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    loss=st.sampled_from(sorted(LOSSES)),
+    n_critic=st.integers(1, 3),
+    weights=st.tuples(*[st.sampled_from([0.0, 0.5])] * 4),
+    every=st.integers(1, 3),
+    clip=st.sampled_from([0.0, 0.05]),
+    half_life=st.sampled_from([0.0, 100.0]),
+    optimizer=st.sampled_from(["adam", "rmsprop", "sgd"]),
+)
+def test_options_combine_and_resume_bit_for_bit(
+    tmp_path_factory, loss, n_critic, weights, every, clip, half_life, optimizer
+):
+    assume(loss != "wasserstein" or clip or any(weights))
+    penalties = dict(zip(PENALTIES, weights, strict=True))
+    config = small(
+        loss=loss, n_critic=n_critic, penalty_every=every, clip_weights=clip, ema_half_life=half_life, **penalties
+    )
+    path = tmp_path_factory.mktemp("run") / "half.safetensors"
+    whole = GANTrainer(config, seed=1, optimizer={"name": optimizer}).train(4)
+    GANTrainer(config, seed=1, optimizer={"name": optimizer}).train(2).save(path)
+    resumed = GANTrainer.load(path).train(2)
+    assert arrays(resumed.state_dict()) == arrays(whole.state_dict())
+    assert np.isfinite(whole.sample(5)).all()
+    if clip:
+        assert abs(parameters(whole.discriminator)).max() <= np.float32(clip)
+
+
+def test_lazy_penalties_come_every_so_often_with_as_much_more_weight():
+    lazy, eager = GANTrainer(small(penalty_every=3, r2_gamma=0.0)), GANTrainer(small(r2_gamma=0.0))
+    lazy._set_learning_rates()
+    assert lazy.optimizer_d.param_groups[0]["lr"] == pytest.approx(0.75e-3)
+    assert lazy.optimizer_d.param_groups[0]["betas"] == pytest.approx((0.0, 0.99**0.75))
+    real, fake = batches(lazy)
+    first = lazy.step_d(real, fake)["r1_penalty"]
+    assert first == pytest.approx(3 * eager.step_d(real, fake)["r1_penalty"], rel=1e-5)
+    assert ["r1_penalty" in lazy.step_d(real, fake) for _ in range(6)] == [False, False, True, False, False, True]
+
+
+def test_the_averaged_generator_follows_by_the_half_life_and_is_what_samples_come_from():
+    trainer = GANTrainer(small(ema_half_life=1000.0))
+    first = parameters(trainer.average)
+    np.testing.assert_array_equal(first, parameters(trainer.generator))
+    expected = first.astype(np.float64)
+    for step in range(1, 6):
+        trainer.train(1)
+        half_life = min(1000.0, 0.05 * step * 16)
+        expected += (1 - 0.5 ** (16 / half_life)) * (parameters(trainer.generator) - expected)
+    np.testing.assert_allclose(parameters(trainer.average), expected, rtol=1e-4, atol=1e-6)
+    trainer.average = copy.deepcopy(trainer.average)
+    with rlgrad.no_grad():
+        for parameter in trainer.average.parameters():
+            parameter.zero_()
+    np.testing.assert_array_equal(trainer.sample(3), 0)
 
 
 @pytest.mark.slow
