@@ -1,10 +1,12 @@
-"""How many threads matrix products may use."""
+"""How many threads matrix products and compiled kernels may use."""
 
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import os
+from typing import Any
 
 _SETTERS = (
     "scipy_openblas_set_num_threads64_",
@@ -13,11 +15,12 @@ _SETTERS = (
     "openblas_set_num_threads",
     "MKL_Set_Num_Threads",
 )
+_GETTERS = tuple(name.replace("_set_num_", "_get_num_").replace("MKL_Set_Num_", "MKL_Get_Max_") for name in _SETTERS)
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def set_num_threads(threads: int | None = None) -> bool:
-    """Set how many threads NumPy's matrix products use.
+    """Set how many threads NumPy's matrix products and the compiled kernels use.
 
     Networks of reinforcement learning's size gain nothing from a second thread, and where other work shares
     the cores they lose a factor of ten: OpenBLAS's threads wait for one another by spinning.
@@ -42,11 +45,27 @@ def set_num_threads(threads: int | None = None) -> bool:
         threads = 1
     if threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
+    setter = _first(_SETTERS)
+    if setter is None:
+        return False
+    setter(ctypes.c_int(threads))
+    return True
+
+
+@functools.cache
+def _first(names: tuple[str, ...]) -> Any:
+    """The first of these functions that the library behind NumPy's matrix products has."""
     # Looking a name up in NumPy's extension module finds it in the library that the module is linked with.
     library = ctypes.CDLL(importlib.import_module("numpy._core._multiarray_umath").__file__)
-    for name in _SETTERS:
-        setter = getattr(library, name, None)
-        if setter is not None:
-            setter(ctypes.c_int(threads))
-            return True
-    return False
+    return next((getattr(library, name) for name in names if hasattr(library, name)), None)
+
+
+def get_num_threads() -> int:
+    """How many threads NumPy's matrix products and the compiled kernels use.
+
+    Example:
+        >>> get_num_threads() >= 1
+        True
+    """
+    getter = _first(_GETTERS)
+    return 1 if getter is None else int(getter())

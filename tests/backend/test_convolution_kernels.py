@@ -10,6 +10,7 @@ import pytest
 
 import rlgrad
 from rlgrad.backend.kernels import im2col, winograd
+from rlgrad.backend.kernels.im2col import Geometry
 from rlgrad.nn import functional as F
 
 CASES = {
@@ -30,35 +31,36 @@ def prepared(case: Any) -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal(shape), rng.standard_normal(kernel) / math.sqrt(math.prod(kernel[1:]))
     out = im2col.out_extents(shape[2:], kernel[2:], stride, low, high, (1, 1))
-    plan = winograd.plan(kernel, out, stride, low, (1, 1), 1)
+    geometry = Geometry(out, kernel[2:], stride, low, (1, 1), 1)
+    plan = winograd.plan(geometry, kernel)
     assert plan is not None
-    return plan, x, w, rng.standard_normal((shape[0], kernel[0], *out)), (stride, low, (1, 1), 1)
+    return plan, geometry, x, w, rng.standard_normal((shape[0], kernel[0], *out))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_minimal_filtering_is_the_direct_convolution(name):
-    plan, x, w, g, rest = prepared(CASES[name])
-    direct = im2col.forward(np, x, w, g.shape[2:], *rest)
+    plan, geometry, x, w, g = prepared(CASES[name])
+    direct = im2col.forward(np, geometry, x, w)
     np.testing.assert_allclose(winograd.forward(plan, x, w), direct, rtol=1e-12, atol=1e-12)
-    direct = im2col.input_gradient(np, g, w, x.shape[2:], *rest)
+    direct = im2col.input_gradient(np, geometry, g, w, x.shape[2:])
     np.testing.assert_allclose(winograd.input_gradient(plan, g, w, x.shape[2:]), direct, rtol=1e-12, atol=1e-12)
-    direct = im2col.weight_gradient(np, g, x, w.shape[2:], *rest)
+    direct = im2col.weight_gradient(np, geometry, g, x)
     np.testing.assert_allclose(winograd.weight_gradient(plan, g, x, w.shape), direct, rtol=1e-11, atol=1e-11)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "empty batch"])
 def test_gradients_are_the_adjoints(name):
-    _, x, w, g, rest = prepared(CASES[name])
-    want = np.vdot(im2col.forward(np, x, w, g.shape[2:], *rest), g)
-    assert np.vdot(x, im2col.input_gradient(np, g, w, x.shape[2:], *rest)) == pytest.approx(want, rel=1e-11)
-    assert np.vdot(w, im2col.weight_gradient(np, g, x, w.shape[2:], *rest)) == pytest.approx(want, rel=1e-11)
+    _, geometry, x, w, g = prepared(CASES[name])
+    want = np.vdot(im2col.forward(np, geometry, x, w), g)
+    assert np.vdot(x, im2col.input_gradient(np, geometry, g, w, x.shape[2:])) == pytest.approx(want, rel=1e-11)
+    assert np.vdot(w, im2col.weight_gradient(np, geometry, g, x)) == pytest.approx(want, rel=1e-11)
 
 
 def test_rounding_in_float32_stays_that_of_the_direct_sum():
-    plan, x, w, g, rest = prepared(CASES["several chunks"])
-    exact = im2col.forward(np, x, w, g.shape[2:], *rest)
+    plan, geometry, x, w, _ = prepared(CASES["several chunks"])
+    exact = im2col.forward(np, geometry, x, w)
     single = [a.astype(np.float32) for a in (x, w)]
-    direct = np.abs(im2col.forward(np, *single, g.shape[2:], *rest) - exact).max()
+    direct = np.abs(im2col.forward(np, geometry, *single) - exact).max()
     assert np.abs(winograd.forward(plan, *single) - exact).max() < 4 * direct
 
 
@@ -75,7 +77,8 @@ def test_rounding_in_float32_stays_that_of_the_direct_sum():
     ],
 )
 def test_other_convolutions_have_no_plan(kernel, stride, out, dilation, groups):
-    assert winograd.plan(kernel, out, stride, (0,) * len(out), dilation, groups) is None
+    geometry = Geometry(out, kernel[2:], stride, (0,) * len(out), dilation, groups)
+    assert winograd.plan(geometry, kernel) is None
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -16,7 +16,7 @@ import numpy as np
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels import im2col, winograd
-from rlgrad.backend.kernels.im2col import Extents
+from rlgrad.backend.kernels.im2col import Extents, Geometry
 
 
 def _add_bias(result: Any, bias: Any) -> Any:
@@ -36,11 +36,13 @@ def _forward(
     dilation: Extents,
     groups: int,
 ) -> Any:
-    out = im2col.out_extents(x.shape[2:], w.shape[2:], stride, low, high, dilation)
-    plan = winograd.plan(w.shape, out, stride, low, dilation, groups) if xp is np else None
-    if plan is not None:
-        return _add_bias(winograd.forward(plan, x, w), bias)
-    return _add_bias(im2col.forward(xp, x, w, out, stride, low, dilation, groups), bias)
+    kernel = w.shape[2:]
+    geometry = Geometry(
+        im2col.out_extents(x.shape[2:], kernel, stride, low, high, dilation), kernel, stride, low, dilation, groups
+    )
+    plan = winograd.plan(geometry, w.shape) if xp is np else None
+    found = im2col.forward(xp, geometry, x, w) if plan is None else winograd.forward(plan, x, w)
+    return _add_bias(found, bias)
 
 
 def _input(
@@ -55,10 +57,11 @@ def _input(
     dilation: Extents,
     groups: int,
 ) -> Any:
-    plan = winograd.plan(w.shape, g.shape[2:], stride, low, dilation, groups) if xp is np else None
-    if plan is not None:
-        return _add_bias(winograd.input_gradient(plan, g, w, spatial), bias)
-    return _add_bias(im2col.input_gradient(xp, g, w, spatial, stride, low, dilation, groups), bias)
+    geometry = Geometry(g.shape[2:], w.shape[2:], stride, low, dilation, groups)
+    plan = winograd.plan(geometry, w.shape) if xp is np else None
+    if plan is None:
+        return _add_bias(im2col.input_gradient(xp, geometry, g, w, spatial), bias)
+    return _add_bias(winograd.input_gradient(plan, g, w, spatial), bias)
 
 
 def _weight(
@@ -72,11 +75,10 @@ def _weight(
     dilation: Extents,
     groups: int,
 ) -> Any:
+    geometry = Geometry(g.shape[2:], kernel, stride, low, dilation, groups)
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
-    plan = winograd.plan(shape, g.shape[2:], stride, low, dilation, groups) if xp is np else None
-    if plan is not None:
-        return winograd.weight_gradient(plan, g, x, shape)
-    return im2col.weight_gradient(xp, g, x, kernel, stride, low, dilation, groups)
+    plan = winograd.plan(geometry, shape) if xp is np else None
+    return im2col.weight_gradient(xp, geometry, g, x) if plan is None else winograd.weight_gradient(plan, g, x, shape)
 
 
 def _sum_channels(ns: Any, g: Any) -> Any:

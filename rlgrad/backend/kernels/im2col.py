@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+
+from rlgrad.backend.kernels import jit
 
 Extents = tuple[int, ...]
 
@@ -18,64 +20,42 @@ _CHUNK = 1 << 20  # bytes of gathered windows at a time: they are read back from
 _ROWS = 64  # points of a sample from which on a matrix product for each sample is worth its while
 
 
-def _chunk(xp: Any, batch: int, bytes_each: int) -> int:
-    return max(min(batch, _CHUNK // max(bytes_each, 1)), 1) if xp is np else max(batch, 1)
+class Geometry(NamedTuple):
+    """Where the windows of a convolution lie.
 
+    Attributes:
+        out: how many windows in each dimension.
+        kernel, stride, dilation: extents of a window, and the distances between windows and between their elements.
+        low: zeros before the input in each dimension.
+        groups: of channels that are convolved with kernels of their own.
+    """
 
-def _needed(out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Extents:
-    """How much of the padded input the windows cover."""
-    return tuple([(n - 1) * s + d * (k - 1) + 1 for n, k, s, d in zip(out, kernel, stride, dilation, strict=True)])
+    out: Extents
+    kernel: Extents
+    stride: Extents
+    low: Extents
+    dilation: Extents
+    groups: int
 
+    @property
+    def points(self) -> int:
+        return math.prod(self.out)
 
-def _inner(spatial: Extents, cover: Extents, low: Extents) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where the input lies in the padded buffer, and which part of the input that is."""
-    ends = [max(min(n, c - p), 0) for n, c, p in zip(spatial, cover, low, strict=True)]
-    return tuple([slice(p, p + e) for p, e in zip(low, ends, strict=True)]), tuple([slice(0, e) for e in ends])
+    @property
+    def cover(self) -> Extents:
+        """How much of the padded input the windows cover."""
+        extents = zip(self.out, self.kernel, self.stride, self.dilation, strict=True)
+        return tuple([(n - 1) * s + d * (k - 1) + 1 for n, k, s, d in extents])
 
-
-def _channels_last(xp: Any, x: Any, cover: Extents, low: Extents, groups: int) -> Any:
-    """The padded input as ``(batch, *cover, groups, channels / groups)``."""
-    batch, channels, *spatial = x.shape
-    place, part = _inner(tuple(spatial), cover, low)
-    whole = all(s.start == 0 and s.stop == c for s, c in zip(place, cover, strict=True))
-    buffer = (xp.empty if whole else xp.zeros)((batch, *cover, channels), x.dtype)
-    buffer[(slice(None), *place)] = xp.moveaxis(x[(slice(None), slice(None), *part)], 1, -1)
-    return buffer.reshape(batch, *cover, groups, channels // groups)
-
-
-def _windows(xp: Any, buffer: Any, out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Any:
-    """A view ``(batch, groups, *out, *kernel, channels)`` of every window."""
-    first, *steps, group, channel = buffer.strides
-    return xp.lib.stride_tricks.as_strided(
-        buffer,
-        (buffer.shape[0], buffer.shape[-2], *out, *kernel, buffer.shape[-1]),
-        (
-            first,
-            group,
-            *[n * s for n, s in zip(steps, stride, strict=True)],
-            *[n * d for n, d in zip(steps, dilation, strict=True)],
-            channel,
-        ),
-    )
-
-
-def _gathered(xp: Any, windows: Any, columns: Any, points: int) -> Any:
-    """All windows of each group as the rows of one matrix, stored in ``columns``."""
-    groups = windows.shape[1]
-    chunk = columns[: windows.size].reshape(groups, len(windows), *windows.shape[2:])
-    chunk[...] = xp.swapaxes(windows, 0, 1)
-    return chunk.reshape(groups, len(windows) * points, windows.size // max(groups * len(windows) * points, 1))
-
-
-def _weight_rows(xp: Any, w: Any, groups: int) -> Any:
-    """Weights ``(out, in / groups, *kernel)`` as ``(groups, out / groups, kernel elements * in / groups)``."""
-    rows = xp.ascontiguousarray(xp.moveaxis(w, 1, -1))
-    return rows.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+    def part(self, spatial: Extents) -> Extents:
+        """How much of an input of these extents some window covers, counted from its beginning."""
+        return tuple([max(min(n, c - p), 0) for n, c, p in zip(spatial, self.cover, self.low, strict=True)])
 
 
 def out_extents(
     spatial: Extents, kernel: Extents, stride: Extents, low: Extents, high: Extents, dilation: Extents
 ) -> Extents:
+    """How many windows fit into an input of these extents, padded by ``low`` and ``high``."""
     return tuple(
         [
             (n + a + b - d * (k - 1) - 1) // s + 1
@@ -84,137 +64,160 @@ def out_extents(
     )
 
 
-def forward(
-    xp: Any,
-    x: Any,
-    w: Any,
-    out: Extents,
-    stride: Extents,
-    low: Extents,
-    dilation: Extents,
-    groups: int,
-) -> Any:
-    """The convolution of ``x (batch, channels, *spatial)`` with ``w (filters, channels / groups, *kernel)``.
+def _chunk(xp: Any, batch: int, bytes_each: int) -> int:
+    return max(min(batch, _CHUNK // max(bytes_each, 1)), 1) if xp is np else max(batch, 1)
 
-    Args:
-        out: extents of the result.
-        low: zeros before the input in each dimension.
-    """
-    batch, kernel = x.shape[0], w.shape[2:]
-    points, rows = math.prod(out), _weight_rows(xp, w, groups)
-    result = xp.empty((batch, groups, w.shape[0] // groups, points), x.dtype)
-    cover = _needed(out, kernel, stride, dilation)
-    size = _chunk(xp, batch, points * groups * rows.shape[2] * x.itemsize)
-    length, filters = rows.shape[2], rows.shape[1]
-    columns = xp.empty(size * groups * points * length, x.dtype)
+
+def _weight_rows(xp: Any, w: Any, groups: int) -> Any:
+    """Weights ``(out, in / groups, *kernel)`` as ``(groups, out / groups, kernel elements * in / groups)``."""
+    rows = xp.ascontiguousarray(xp.moveaxis(w, 1, -1))
+    return rows.reshape(groups, w.shape[0] // groups, math.prod(w.shape[1:]))
+
+
+def _places(low: Extents, part: Extents) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where the input lies in its padded buffer, and which part of the input that is."""
+    return tuple([slice(p, p + n) for p, n in zip(low, part, strict=True)]), tuple([slice(0, n) for n in part])
+
+
+def _compiled(xp: Any, geometry: Geometry, *arrays: Any) -> bool:
+    return xp is np and geometry.groups == 1 and len(geometry.out) == 2 and jit.suits(*arrays)
+
+
+def _gather(xp: Any, geometry: Geometry, x: Any, memory: Any) -> Any:
+    """The windows of each group as rows: ``(groups, batch * points, kernel elements * channels / groups)``."""
+    out, kernel, stride, low, dilation, groups = geometry
+    (batch, channels), cover, part = x.shape[:2], geometry.cover, geometry.part(x.shape[2:])
+    inner = channels // groups
+    length = math.prod(kernel) * inner
+    memory = memory[: groups * batch * geometry.points * length]
+    if _compiled(xp, geometry, x, memory):
+        rows = memory.reshape(batch, geometry.points, length)
+        arguments = (xp.ascontiguousarray(x), kernel, stride, dilation, low, part, cover, out, rows)
+        jit.shared(jit.kernels().gather, batch, rows.size, *arguments)
+        return memory.reshape(1, batch * geometry.points, length)
+    place, part_of_x = _places(low, part)
+    buffer = (xp.empty if part == cover else xp.zeros)((batch, *cover, channels), x.dtype)
+    buffer[(slice(None), *place)] = xp.moveaxis(x[(slice(None), slice(None), *part_of_x)], 1, -1)
+    buffer = buffer.reshape(batch, *cover, groups, inner)
+    first, *steps, group, channel = buffer.strides
+    windows = xp.lib.stride_tricks.as_strided(
+        buffer,
+        (groups, batch, *out, *kernel, inner),
+        (
+            group,
+            first,
+            *[n * s for n, s in zip(steps, stride, strict=True)],
+            *[n * d for n, d in zip(steps, dilation, strict=True)],
+            channel,
+        ),
+    )
+    memory.reshape(windows.shape)[...] = windows
+    return memory.reshape(groups, batch * geometry.points, length)
+
+
+def _scatter(xp: Any, geometry: Geometry, rows: Any, x: Any) -> None:
+    """The adjoint of :func:`_gather`: add every window to its place in ``x``, which starts from zero."""
+    out, kernel, stride, low, dilation, groups = geometry
+    (batch, channels), cover, part = x.shape[:2], geometry.cover, geometry.part(x.shape[2:])
+    if part != x.shape[2:]:
+        x[...] = 0
+    if _compiled(xp, geometry, rows, x):
+        rows = rows.reshape(batch, geometry.points, rows.shape[-1])
+        jit.shared(jit.kernels().scatter, batch, rows.size, rows, kernel, stride, dilation, low, part, cover, out, x)
+        return
+    rank, inner = len(out), channels // groups
+    windows = xp.swapaxes(rows.reshape(groups, batch, *out, rows.shape[-1]), 0, 1)
+    buffer = xp.zeros((batch, *cover, groups, inner), x.dtype)
+    # Kernels that are whole multiples of the stride are added block by block: fewer and longer runs.
+    if all(k % s == 0 and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True)):
+        blocks = tuple([k // s for k, s in zip(kernel, stride, strict=True)])
+        windows = windows.reshape(
+            *windows.shape[:-1], *[n for pair in zip(blocks, stride, strict=True) for n in pair], inner
+        )
+        whole = buffer.reshape(
+            batch, *[n for c, s in zip(cover, stride, strict=True) for n in (c // s, s)], groups, inner
+        )
+        # (batch, groups, *out, block, within, block, within, .., channels) to the order of the buffer
+        order = [0]
+        for i in range(rank):
+            order += [2 + i, 2 + rank + 2 * i + 1]
+        order += [1, 2 + 3 * rank]
+        windows = windows.transpose((*[2 + rank + 2 * i for i in range(rank)], *order))
+        for offsets in itertools.product(*map(range, blocks)):
+            where = [slice(None)]
+            for offset, n in zip(offsets, out, strict=True):
+                where += [slice(offset, offset + n), slice(None)]
+            whole[tuple(where)] += windows[offsets]
+    else:
+        windows = xp.moveaxis(windows.reshape(*windows.shape[:-1], *kernel, inner), 1, -2)
+        for offsets in itertools.product(*map(range, kernel)):
+            where = [slice(None)]
+            for offset, n, s, d in zip(offsets, out, stride, dilation, strict=True):
+                where.append(slice(offset * d, offset * d + (n - 1) * s + 1, s))
+            buffer[tuple(where)] += windows[(slice(None),) * (1 + rank) + offsets]
+    place, part_of_x = _places(low, part)
+    flat = buffer.reshape(batch, *cover, channels)
+    x[(slice(None), slice(None), *part_of_x)] = xp.moveaxis(flat[(slice(None), *place)], -1, 1)
+
+
+def _memory(xp: Any, geometry: Geometry, batch: int, channels: int, dtype: Any) -> tuple[int, Any]:
+    """How many samples to take at a time, and memory for their windows."""
+    each = geometry.points * channels * math.prod(geometry.kernel)
+    size = _chunk(xp, batch, each * np.dtype(dtype).itemsize)
+    return size, xp.empty(size * each, dtype)
+
+
+def _points_first(geometry: Geometry, g: Any) -> Any:
+    """The points of all samples of ``g (batch, filters, *out)`` as rows: ``(groups, batch * points, filters / groups)``."""
+    groups, filters = geometry.groups, g.shape[1] // geometry.groups
+    grouped = g.reshape(len(g), groups, filters, geometry.points)
+    return grouped.transpose(1, 0, 3, 2).reshape(groups, len(g) * geometry.points, filters)
+
+
+def forward(xp: Any, geometry: Geometry, x: Any, w: Any) -> Any:
+    """The convolution of ``x (batch, channels, *spatial)`` with ``w (filters, channels / groups, *kernel)``."""
+    batch, groups, points, filters = len(x), geometry.groups, geometry.points, w.shape[0] // geometry.groups
+    rows = _weight_rows(xp, w, groups)
+    result = xp.empty((batch, groups, filters, points), x.dtype)
+    size, memory = _memory(xp, geometry, batch, x.shape[1], x.dtype)
     for start in range(0, batch, size):
         part = x[start : start + size]
         count = len(part)
-        windows = _windows(xp, _channels_last(xp, part, cover, low, groups), out, kernel, stride, dilation)
-        if xp is not np or points >= _ROWS:
-            chunk = columns[: windows.size].reshape(windows.shape)
-            chunk[...] = windows
-            flat = chunk.reshape(count, groups, points, length)
-            xp.matmul(rows, flat.swapaxes(2, 3), out=result[start : start + count])
+        windows = _gather(xp, geometry, part, memory)
+        if xp is np and points < _ROWS:
+            found = xp.matmul(windows, xp.swapaxes(rows, 1, 2)).reshape(groups, count, points, filters)
+            result[start : start + count] = found.transpose(1, 0, 3, 2)
         else:
-            flat = _gathered(xp, windows, columns, points)
-            product = xp.matmul(flat, rows.swapaxes(1, 2)).reshape(groups, count, points, filters)
-            result[start : start + count] = product.transpose(1, 0, 3, 2)
-    return result.reshape(batch, w.shape[0], *out)
+            windows = windows.reshape(groups, count, points, rows.shape[2])
+            for group in range(groups):
+                xp.matmul(rows[group], windows[group].swapaxes(1, 2), out=result[start : start + count, group])
+    return result.reshape(batch, w.shape[0], *geometry.out)
 
 
-def input_gradient(
-    xp: Any,
-    g: Any,
-    w: Any,
-    spatial: Extents,
-    stride: Extents,
-    low: Extents,
-    dilation: Extents,
-    groups: int,
-) -> Any:
+def input_gradient(xp: Any, geometry: Geometry, g: Any, w: Any, spatial: Extents) -> Any:
     """What :func:`forward` is the adjoint of in ``x``: each point of ``g`` adds its kernel to the output."""
-    batch, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
-    points, inner, rank = math.prod(out), w.shape[1], len(kernel)
-    rows = _weight_rows(xp, w, groups)
-    cover = _needed(out, kernel, stride, dilation)
-    # Kernels that are whole multiples of the stride are added block by block: fewer and longer runs.
-    blocked = all(k % s == 0 and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
-    steps = tuple([k // s for k, s in zip(kernel, stride, strict=True)]) if blocked else kernel
-    place, part = _inner(spatial, cover, low)
-    result = xp.zeros((batch, groups * inner, *spatial), g.dtype)
-    size = _chunk(xp, batch, points * groups * rows.shape[2] * g.itemsize)
-    length = rows.shape[2]
-    memory = xp.empty(size * groups * points * length, g.dtype)
-    g = g.reshape(batch, groups, w.shape[0] // groups, points)
+    batch, channels = len(g), w.shape[1] * geometry.groups
+    rows = _weight_rows(xp, w, geometry.groups)
+    result = xp.empty((batch, channels, *spatial), g.dtype)
+    size, memory = _memory(xp, geometry, batch, channels, g.dtype)
     for start in range(0, batch, size):
-        count = min(size, batch - start)
-        # The points of all samples as rows, so that the products are few and large.
-        points_first = g[start : start + size].transpose(1, 0, 3, 2).reshape(groups, count * points, rows.shape[1])
-        product = memory[: count * groups * points * length].reshape(groups, count * points, length)
-        xp.matmul(points_first, rows, out=product)
-        columns = xp.swapaxes(product.reshape(groups, count, *out, length), 0, 1)
-        buffer = xp.zeros((count, *cover, groups, inner), g.dtype)
-        if blocked:
-            split = columns.reshape(
-                count, groups, *out, *[n for k, s in zip(kernel, stride, strict=True) for n in (k // s, s)], inner
-            )
-            whole = buffer.reshape(
-                count, *[n for c, s in zip(cover, stride, strict=True) for n in (c // s, s)], groups, inner
-            )
-            # (batch, groups, *out, block, within, block, within, .., channels) to the order of the buffer
-            order = [0]
-            for i in range(rank):
-                order += [2 + i, 2 + rank + 2 * i + 1]
-            order += [1, 2 + 3 * rank]
-            blocks = [2 + rank + 2 * i for i in range(rank)]
-            for offsets in itertools.product(*map(range, steps)):
-                index: list[Any] = [slice(None)] * split.ndim
-                for axis, offset in zip(blocks, offsets, strict=True):
-                    index[axis] = slice(offset, offset + 1)
-                piece = split[tuple(index)].transpose((*order, *blocks))[(..., *[0] * rank)]
-                where = [slice(None)]
-                for offset, n in zip(offsets, out, strict=True):
-                    where += [slice(offset, offset + n), slice(None)]
-                whole[tuple(where)] += piece
-        else:
-            split = xp.moveaxis(columns.reshape(count, groups, *out, *kernel, inner), 1, -2)
-            for offsets in itertools.product(*map(range, steps)):
-                where = [slice(None)]
-                for offset, n, s, d in zip(offsets, out, stride, dilation, strict=True):
-                    where.append(slice(offset * d, offset * d + (n - 1) * s + 1, s))
-                buffer[tuple(where)] += split[(slice(None),) * (1 + rank) + offsets]
-        flat = buffer.reshape(count, *cover, groups * inner)
-        result[(slice(start, start + count), slice(None), *part)] = xp.moveaxis(flat[(slice(None), *place)], -1, 1)
+        points = _points_first(geometry, g[start : start + size])
+        windows = memory[: points.shape[0] * points.shape[1] * rows.shape[2]].reshape(*points.shape[:2], -1)
+        xp.matmul(points, rows, out=windows)
+        _scatter(xp, geometry, windows, result[start : start + size])
     return result
 
 
-def weight_gradient(
-    xp: Any,
-    g: Any,
-    x: Any,
-    kernel: Extents,
-    stride: Extents,
-    low: Extents,
-    dilation: Extents,
-    groups: int,
-) -> Any:
+def weight_gradient(xp: Any, geometry: Geometry, g: Any, x: Any) -> Any:
     """The adjoint of :func:`forward` in ``w``."""
-    batch, out = g.shape[0], g.shape[2:]
-    points, inner = math.prod(out), x.shape[1] // groups
-    length = math.prod(kernel) * inner
-    cover = _needed(out, kernel, stride, dilation)
-    g = g.reshape(batch, groups, g.shape[1] // groups, points)
-    total = xp.zeros((groups, g.shape[2], length), g.dtype)
-    size = _chunk(xp, batch, points * groups * length * g.itemsize)
-    columns = xp.empty((groups * size * points * length,), g.dtype)
+    batch, groups, inner = len(x), geometry.groups, x.shape[1] // geometry.groups
+    filters = g.shape[1] // groups
+    total = xp.zeros((groups, filters, math.prod(geometry.kernel) * inner), g.dtype)
+    size, memory = _memory(xp, geometry, batch, x.shape[1], g.dtype)
     for start in range(0, batch, size):
-        part = x[start : start + size]
-        count = len(part)
-        buffer = _channels_last(xp, part, cover, low, groups)
-        flat = _gathered(xp, _windows(xp, buffer, out, kernel, stride, dilation), columns, points)
-        total += xp.matmul(
-            g[start : start + size].transpose(1, 2, 0, 3).reshape(groups, g.shape[2], count * points), flat
-        )
-    total = total.reshape(groups * g.shape[2], *kernel, inner)
+        windows = _gather(xp, geometry, x[start : start + size], memory)
+        part = g[start : start + size].reshape(-1, groups, filters, geometry.points)
+        part = part.transpose(1, 2, 0, 3).reshape(groups, filters, windows.shape[1])
+        total += xp.matmul(part, windows)
+    total = total.reshape(groups * filters, *geometry.kernel, inner)
     return xp.ascontiguousarray(xp.moveaxis(total, -1, 1))

@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgrad.backend.kernels import jit
+from rlgrad.backend.kernels.im2col import Geometry
+
 Pair = tuple[int, int]
 Signs = Sequence[int]
 Matrix = Sequence[Signs]
@@ -29,7 +32,8 @@ OUTPUT = {2: ((1, 1, 0), (0, 1, 1)), 3: ((1, 1, 1, 0), (0, 1, -1, -1))}
 
 _CHUNK = 1 << 21  # bytes of transformed input at a time: they are read back from the cache
 _ROWS = 256  # tiles in a matrix product, at least
-_PRODUCT, _LEAST = 1 << 14, 64  # channels times filters, and each of them, from which on products outweigh transforms
+# Channels and filters at least, and their product, from which on products outweigh the transforms, as measured.
+_WORTHWHILE, _WORTHWHILE_COMPILED = (64, 1 << 14), (32, 1 << 10)
 
 
 class Plan(NamedTuple):
@@ -55,22 +59,17 @@ class Plan(NamedTuple):
         return 2 * self.tiles[0] + self.taps - 1, 2 * self.tiles[1] + self.taps - 1
 
 
-def plan(
-    weight: tuple[int, ...],
-    out: tuple[int, ...],
-    stride: tuple[int, ...],
-    low: tuple[int, ...],
-    dilation: tuple[int, ...],
-    groups: int,
-) -> Plan | None:
+def plan(geometry: Geometry, weight: tuple[int, ...]) -> Plan | None:
     """How to compute a convolution with weights of this shape, or ``None`` where the direct way is the better one."""
+    out, _, stride, low, dilation, groups = geometry
     if groups != 1 or len(out) != 2 or max(dilation) != 1 or min(out) < 2:
         return None
     taps = weight[2] // stride[0]
     if taps not in INPUT or weight[2:] != (taps * stride[0], taps * stride[1]):
         return None
     filters, width = weight[0], weight[1] * stride[0] * stride[1]
-    if min(filters, width) < _LEAST or filters * width < _PRODUCT:
+    least, product = _WORTHWHILE_COMPILED if jit.compiled() else _WORTHWHILE
+    if min(filters, width) < least or filters * width < product:
         return None
     tiles = ((out[0] + 1) // 2, (out[1] + 1) // 2)
     saved = (taps + 1) ** 2 * tiles[0] * tiles[1] / (taps * taps * out[0] * out[1])
@@ -150,9 +149,19 @@ def _ordered(tiles: np.ndarray) -> list[np.ndarray]:
     return [tile.transpose(0, 1, 3, 2, 4, 5) for tile in tiles]
 
 
+def _compiled_geometry(p: Plan, spatial: tuple[int, ...]) -> tuple[int, ...]:
+    _, (rows, columns) = _place(p, spatial)
+    return (*p.stride, *p.low, rows.stop, columns.stop, *p.tiles)
+
+
 def _input_tiles(p: Plan, x: np.ndarray, out: np.ndarray) -> None:
     """``B x B'`` of every tile, as ``(r + 1, r + 1, batch, *tiles, *stride, channels)``."""
     batch, channels = x.shape[:2]
+    if jit.suits(x, out):
+        x, flat = np.ascontiguousarray(x), out.reshape((p.taps + 1) ** 2, -1, channels * p.stride[0] * p.stride[1])
+        arguments = (x, p.taps + 1, *_compiled_geometry(p, x.shape[2:]), flat)
+        jit.shared(jit.kernels().input_tiles, batch, out.size, *arguments)
+        return
     (place, part), (rows, columns), (s, z) = _place(p, x.shape[2:]), p.blocks, p.stride
     buffer = np.zeros((batch, rows * s, columns * z, channels), x.dtype)
     buffer[(slice(None), *place)] = x[(slice(None), slice(None), *part)].transpose(0, 2, 3, 1)
@@ -166,14 +175,19 @@ def _input_tiles_adjoint(p: Plan, tiles: np.ndarray, out: np.ndarray) -> None:
     """Add up in ``out (batch, channels, height, width)`` what each tile gives to it."""
     batch, channels = out.shape[:2]
     (place, part), (rows, columns), (s, z) = _place(p, out.shape[2:]), p.blocks, p.stride
+    if part != tuple(map(slice, (0, 0), out.shape[2:])):
+        out[...] = 0
+    if jit.suits(tiles, out):
+        flat = tiles.reshape((p.taps + 1) ** 2, -1, channels * s * z)
+        arguments = (flat, p.taps + 1, *_compiled_geometry(p, out.shape[2:]), out)
+        jit.shared(jit.kernels().input_tiles_adjoint, batch, tiles.size, *arguments)
+        return
     halves = np.empty((p.taps + 1, *_halves(p, batch, channels)), tiles.dtype)
     for half, row in zip(halves, tiles, strict=True):
         _join(INPUT[p.taps], _ordered(row), half, 3, p.tiles[1])
     images = np.empty(_images(p, batch, channels), tiles.dtype)
     _join(INPUT[p.taps], halves, images, 1, p.tiles[0])
     buffer = images.reshape(batch, rows * s, columns * z, channels)
-    if part != tuple(map(slice, (0, 0), out.shape[2:])):
-        out[...] = 0
     out[(slice(None), slice(None), *part)] = buffer[(slice(None), *place)].transpose(0, 3, 1, 2)
 
 
@@ -211,22 +225,31 @@ def _weight_tiles_adjoint(p: Plan, tiles: np.ndarray, shape: tuple[int, ...]) ->
 def _output(p: Plan, tiles: np.ndarray, out: np.ndarray) -> None:
     """``A' tile A`` of every tile, in its place in ``out (batch, filters, *out)``."""
     batch, filters = out.shape[:2]
+    if jit.suits(tiles, out):
+        flat = tiles.reshape((p.taps + 1) ** 2, -1, filters)
+        jit.shared(jit.kernels().output, batch, tiles.size, flat, p.taps + 1, *p.tiles, out)
+        return
     whole = np.empty((batch, p.tiles[0], 2, p.tiles[1], 2, filters), out.dtype)
     half = np.empty(tiles.shape[1:], out.dtype)
     for a, row in enumerate(OUTPUT[p.taps]):
         _combine(row, tiles, half)
         for b, column in enumerate(OUTPUT[p.taps]):
             _combine(column, half, whole[:, :, a, :, b])
-    flat = whole.reshape(batch, 2 * p.tiles[0], 2 * p.tiles[1], filters)
-    out[...] = flat[:, : p.out[0], : p.out[1]].transpose(0, 3, 1, 2)
+    image = whole.reshape(batch, 2 * p.tiles[0], 2 * p.tiles[1], filters)
+    out[...] = image[:, : p.out[0], : p.out[1]].transpose(0, 3, 1, 2)
 
 
 def _output_adjoint(p: Plan, g: np.ndarray, out: np.ndarray) -> None:
     """``A g A'`` of every tile, as ``(r + 1, r + 1, batch, *tiles, filters)``."""
     batch, filters = g.shape[:2]
-    flat = np.zeros((batch, 2 * p.tiles[0], 2 * p.tiles[1], filters), g.dtype)
-    flat[:, : p.out[0], : p.out[1]] = g.transpose(0, 2, 3, 1)
-    whole = flat.reshape(batch, p.tiles[0], 2, p.tiles[1], 2, filters)
+    if jit.suits(g, out):
+        flat = out.reshape((p.taps + 1) ** 2, -1, filters)
+        arguments = (np.ascontiguousarray(g), p.taps + 1, *p.tiles, flat)
+        jit.shared(jit.kernels().output_adjoint, batch, out.size, *arguments)
+        return
+    image = np.zeros((batch, 2 * p.tiles[0], 2 * p.tiles[1], filters), g.dtype)
+    image[:, : p.out[0], : p.out[1]] = g.transpose(0, 2, 3, 1)
+    whole = image.reshape(batch, p.tiles[0], 2, p.tiles[1], 2, filters)
     half = np.empty((batch, p.tiles[0], p.tiles[1], 2, filters), g.dtype)
     turned = _transposed(OUTPUT[p.taps])
     for row, tiles in zip(turned, out, strict=True):

@@ -1,0 +1,9 @@
+"""Kernels compiled by Numba, the extra ``jit``. Their callers have the same computation in NumPy, which defines what they do.
+
+Every kernel takes the range of samples to work on as its last two arguments, see :func:`rlgrad.backend.kernels.jit.shared`.
+"""
+
+from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
+from rlgrad.backend.compiled.windows import gather, scatter
+
+__all__ = ["gather", "input_tiles", "input_tiles_adjoint", "output", "output_adjoint", "scatter"]
