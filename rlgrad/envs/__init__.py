@@ -3,6 +3,7 @@
 from rlgrad.envs.arrays import ArrayVectorEnv
 from rlgrad.envs.atari import atari
 from rlgrad.envs.cartpole import CartPoleVectorEnv
+from rlgrad.envs.check import InvalidEnvironmentError, check_env
 from rlgrad.envs.make import EnvFactory, make, same_step
 from rlgrad.envs.normalize import RunningMeanStd
 from rlgrad.envs.pool import EnvPoolVectorEnv
@@ -13,8 +14,10 @@ __all__ = [
     "CartPoleVectorEnv",
     "EnvFactory",
     "EnvPoolVectorEnv",
+    "InvalidEnvironmentError",
     "RunningMeanStd",
     "atari",
+    "check_env",
     "make",
     "restore",
     "same_step",

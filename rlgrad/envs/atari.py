@@ -60,7 +60,7 @@ def atari(
         except (ImportError, gym.error.DependencyNotInstalled) as error:
             raise ImportError(f"{env_id} needs the extra 'atari': pip install 'rlgrad[atari]' ({error})") from error
         if clip_rewards:
-            game = gym.wrappers.TransformReward(game, lambda reward: float(np.sign(reward)))
+            game = gym.wrappers.TransformReward(game, lambda reward: float(np.sign(float(reward))))
         return gym.wrappers.FrameStackObservation(game, stack)
 
     build.__name__ = env_id

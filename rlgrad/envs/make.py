@@ -178,7 +178,7 @@ def _make_numpy(env_id: str, num_envs: int, env_options: dict[str, Any]) -> Vect
 
 _EXTRAS = (
     (("box2d", "swig"), "box2d"),
-    (("mujoco",), "mujoco"),
+    (("mujoco", "imageio"), "mujoco"),
     (("envpool",), "envpool"),
     (("ale_py", "cv2", "opencv"), "atari"),
 )
