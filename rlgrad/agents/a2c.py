@@ -11,6 +11,7 @@ from typing import Any, Literal
 from rlgrad import optim
 from rlgrad.agents.on_policy import OnPolicyAgent, OnPolicyConfig
 from rlgrad.agents.rollout import Rollout
+from rlgrad.nn import functional as F
 from rlgrad.training import Linear
 
 __all__ = ["A2C", "A2CConfig"]
@@ -60,12 +61,13 @@ class A2C(OnPolicyAgent):
         config = self.config
         self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
         (batch,) = self.minibatches(rollout, len(rollout.obs))
-        log_prob, entropies, values = self.evaluate_minibatch(batch)
+        parameters = self.policy(batch.obs, batch.sequences.get("policy"))
+        log_prob = self.policy.head.log_prob(parameters, batch.actions, batch.masks)
         policy_loss = -(log_prob * batch.advantages).mean()
-        error = values - batch.returns
-        value_loss = (error * error).mean()
-        entropy = entropies.mean()
-        loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
+        value_loss = F.mse_loss(self.values_of(batch), batch.returns)
+        loss = policy_loss + config.value_coef * value_loss
+        if config.entropy_coef:
+            loss = loss - config.entropy_coef * self.policy.head.entropy(parameters, batch.masks).mean()
         norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
-        names = ("loss/policy", "loss/value", "policy/entropy", "optimizer/gradient_norm")
-        return self.summary(rollout, names, [(policy_loss.item(), value_loss.item(), entropy.item(), norm)])
+        names = ("loss/policy", "loss/value", "optimizer/gradient_norm")
+        return self.summary(rollout, names, [(policy_loss.item(), value_loss.item(), norm)])

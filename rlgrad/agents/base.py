@@ -95,6 +95,8 @@ class Agent(ABC):
         self.seconds = 0.0
         self._evaluation_envs: Any = None
         self._cut_short = False
+        # Walking a module for its parameters costs as much as clipping them.
+        self._parameters: dict[nn.Module, list[Tensor]] = {}
 
     @abstractmethod
     def iterate(self) -> dict[str, float]:
@@ -210,7 +212,10 @@ class Agent(ABC):
         for loss in losses.values():
             loss.backward()
         limit = float("inf") if max_grad_norm is None else max_grad_norm
-        norm = float(nn.utils.clip_grad_norm_(module.parameters(), limit))
+        parameters = self._parameters.get(module)
+        if parameters is None:
+            parameters = self._parameters[module] = list(module.parameters())
+        norm = float(nn.utils.clip_grad_norm_(parameters, limit))
         check_finite(self.num_timesteps, {**figures, "grad_norm": norm}, module.named_parameters())
         optimizer.step()
         return norm

@@ -1,11 +1,13 @@
 """From a network's outputs to actions: one head for each kind of action space.
 
-A head draws actions from raw arrays, without recording, and gives log-probabilities and entropies of tensors, with.
+A head draws actions from raw arrays, without recording, and gives log-probabilities and entropies of tensors, with it.
 """
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from abc import abstractmethod
 from itertools import pairwise
 from typing import Any
@@ -15,6 +17,8 @@ from gymnasium import spaces
 
 import rlgrad
 from rlgrad import Tensor, nn
+from rlgrad.agents.objectives import categorical_log_prob
+from rlgrad.distributions.kernels import categorical_entropy, normal_log_prob
 from rlgrad.nn import functional as F
 
 __all__ = ["BernoulliHead", "CategoricalHead", "GaussianHead", "Head", "make_head"]
@@ -44,10 +48,12 @@ class Head(nn.Module):
         """
 
     @abstractmethod
-    def log_prob_and_entropy(
-        self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """(n,) log-probabilities of `actions`, and (n,) entropies in nats."""
+    def log_prob(self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        """(n,) log-probabilities (or densities) of `actions`."""
+
+    @abstractmethod
+    def entropy(self, output: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        """(n,) entropies in nats."""
 
     @abstractmethod
     def kl_from(self, old: tuple[Tensor, ...], output: Tensor, mask: np.ndarray | None = None) -> Tensor:
@@ -85,32 +91,28 @@ class CategoricalHead(Head):
             return noisy.argmax(-1)
         return np.stack([noisy[:, first:last].argmax(-1) for first, last in self.parts], axis=-1)
 
-    def log_prob_and_entropy(
-        self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None
-    ) -> tuple[Tensor, Tensor]:
-        log_prob: Any = 0.0
-        entropy: Any = 0.0
-        for index, logits in enumerate(self._logits(output, mask)):
-            chosen = actions if self.single else actions[:, index]
-            log_prob = log_prob + logits.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
-            entropy = entropy - (logits.exp() * logits).sum(-1)
-        return log_prob, entropy
+    def log_prob(self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        if self.single:
+            return categorical_log_prob(self._logits(output, mask)[0], actions.unsqueeze(-1))
+        parts = enumerate(self._logits(output, mask))
+        return _total([categorical_log_prob(logits, actions[:, index : index + 1]) for index, logits in parts])
+
+    def entropy(self, output: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        return _total([categorical_entropy(logits.log_softmax(-1)) for logits in self._logits(output, mask)])
 
     def kl_from(self, old: tuple[Tensor, ...], output: Tensor, mask: np.ndarray | None = None) -> Tensor:
-        pairs = zip(self._logits(old[0], mask), self._logits(output, mask), strict=True)
-        total: Any = 0.0
-        for before, after in pairs:
-            total = total + (before.exp() * (before - after)).sum(-1)
-        return total
+        before = [logits.log_softmax(-1) for logits in self._logits(old[0], mask)]
+        after = [logits.log_softmax(-1) for logits in self._logits(output, mask)]
+        return _total([(b.exp() * (b - a)).sum(-1) for b, a in zip(before, after, strict=True)])
 
     def _logits(self, output: Tensor, mask: np.ndarray | None) -> list[Tensor]:
-        """Normalised log-probabilities of each choice."""
+        """The unnormalised logits of each choice."""
         if mask is not None:
             allowed = rlgrad.from_numpy(np.ascontiguousarray(mask, dtype=bool)).to(output.device)
             output = output.masked_fill(~allowed, _FORBIDDEN)
         if len(self.parts) == 1:
-            return [output.log_softmax(-1)]
-        return [output[:, first:last].log_softmax(-1) for first, last in self.parts]
+            return [output]
+        return [output[:, first:last] for first, last in self.parts]
 
 
 class BernoulliHead(Head):
@@ -125,13 +127,12 @@ class BernoulliHead(Head):
         threshold = 0.0 if generator is None else generator.logistic(size=output.shape)
         return (output > threshold).astype(np.int64)
 
-    def log_prob_and_entropy(
-        self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def log_prob(self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None) -> Tensor:
         self._no_mask(mask)
-        normaliser = F.softplus(output)
-        log_prob = (actions.to(output.dtype) * output - normaliser).sum(-1)
-        return log_prob, (normaliser - output * output.sigmoid()).sum(-1)
+        return (actions.to(output.dtype) * output - F.softplus(output)).sum(-1)
+
+    def entropy(self, output: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        return (F.softplus(output) - output * output.sigmoid()).sum(-1)
 
     def kl_from(self, old: tuple[Tensor, ...], output: Tensor, mask: np.ndarray | None = None) -> Tensor:
         before = old[0]
@@ -160,14 +161,12 @@ class GaussianHead(Head):
         noise = generator.standard_normal(output.shape, dtype=np.float32)
         return output + np.exp(self.log_std.detach().cpu().numpy()) * noise
 
-    def log_prob_and_entropy(
-        self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def log_prob(self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None) -> Tensor:
         self._no_mask(mask)
-        error = (actions - output) * (-self.log_std).exp()
-        constant = self.log_std.sum()
-        log_prob = (error * error).sum(-1) * -0.5 - (constant + self.width * _HALF_LOG_TWO_PI)
-        return log_prob, (constant + self.width * (0.5 + _HALF_LOG_TWO_PI)).expand(log_prob.shape[0])
+        return normal_log_prob(actions, output, self.log_std.exp(), dims=1)
+
+    def entropy(self, output: Tensor, mask: np.ndarray | None = None) -> Tensor:
+        return (self.log_std.sum() + self.width * (0.5 + _HALF_LOG_TWO_PI)).expand(output.shape[0])
 
     def kl_from(self, old: tuple[Tensor, ...], output: Tensor, mask: np.ndarray | None = None) -> Tensor:
         mean, log_std = old
@@ -178,6 +177,10 @@ class GaussianHead(Head):
     def parameters_of(self, output: Tensor) -> tuple[Tensor, ...]:
         # A copy, because the optimizer changes the parameter in place.
         return output.detach(), self.log_std.detach().clone()
+
+
+def _total(parts: list[Tensor]) -> Tensor:
+    return functools.reduce(operator.add, parts)
 
 
 def make_head(space: spaces.Space[Any], log_std: float = 0.0) -> Head:

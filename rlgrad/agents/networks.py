@@ -71,11 +71,9 @@ class Policy(nn.Module):
         self.net = net
         self.head = head
 
-    def forward(
-        self, obs: Tensor, actions: Tensor, mask: np.ndarray | None = None, sequences: Sequences | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """(n,) log-probabilities of `actions` and (n,) entropies for `obs: (n, obs_dim)`."""
-        return self.head.log_prob_and_entropy(run_net(self.net, obs, sequences), actions, mask)
+    def forward(self, obs: Tensor, sequences: Sequences | None = None) -> Tensor:
+        """(n, head.width) parameters of the distributions over actions for `obs: (n, obs_dim)`."""
+        return run_net(self.net, obs, sequences)
 
 
 def run_net(net: nn.Module, obs: Tensor, sequences: Sequences | None) -> Tensor:

@@ -192,8 +192,10 @@ class OnPolicyAgent(Agent):
         with rlgrad.no_grad():
             inputs = self.tensor(obs[rows])
             allowed = None if masks is None else masks[rows]
-            drawn = self.tensor(actions[rows])
-            log_probs[rows] = self.policy(inputs, drawn, allowed, sequences.get("policy"))[0].cpu().numpy()
+            parameters = self.policy(inputs, sequences.get("policy"))
+            head = self.policy.head
+            log_probs[rows] = head.log_prob(parameters, self.tensor(actions[rows]), allowed).cpu().numpy()
+            entropy = head.entropy(parameters, allowed).mean().item()
             if isinstance(self.value, Recurrent):
                 output, after = self.value(inputs, sequences["value"])
                 piece = np.empty(len(obs), dtype=np.int64)
@@ -217,37 +219,44 @@ class OnPolicyAgent(Agent):
         advantages = gae(
             rewards, before, terminated, truncated, following, following[-1], config.gamma, config.gae_lambda
         )
-        returns = (advantages + before).ravel()
         return Rollout(
-            obs, actions, masks, log_probs, values, advantages.ravel(), returns, recording.starts, recording.states
+            obs,
+            actions,
+            masks,
+            log_probs,
+            values,
+            advantages.ravel(),
+            (advantages + before).ravel(),
+            entropy,
+            recording.starts,
+            recording.states,
         )
 
-    def minibatches(self, rollout: Rollout, batch_size: int) -> Iterator[Minibatch]:
-        """The rows of a rollout in random order, `batch_size` at a time.
+    def minibatches(self, rollout: Rollout, batch_size: int, epochs: int = 1) -> Iterator[Minibatch]:
+        """The rows of a rollout in random order, `batch_size` at a time, `epochs` times over.
 
         A recurrent agent gets whole copies of the environment, as many as hold about `batch_size` rows.
         """
         generator, rows, copies = self.generators["minibatch"], len(rollout.obs), self.num_envs
         if not self.recurrent:
             if batch_size >= rows:
-                yield self._minibatch(rollout, slice(None), {})
+                yield from [self._minibatch(rollout, slice(None), {})] * epochs
                 return
-            order = generator.permutation(rows)
-            for start in range(0, rows, batch_size):
-                yield self._minibatch(rollout, order[start : start + batch_size], {})
+            for _ in range(epochs):
+                order = generator.permutation(rows)
+                for start in range(0, rows, batch_size):
+                    yield self._minibatch(rollout, order[start : start + batch_size], {})
             return
         number = max(1, batch_size * copies // rows)
-        order = generator.permutation(copies)
-        for start in range(0, copies, number):
-            sequences = self._sequences(rollout.starts, rollout.states, order[start : start + number])
-            yield self._minibatch(rollout, sequences["policy"].index, sequences)
+        for _ in range(epochs):
+            order = generator.permutation(copies)
+            for start in range(0, copies, number):
+                sequences = self._sequences(rollout.starts, rollout.states, order[start : start + number])
+                yield self._minibatch(rollout, sequences["policy"].index, sequences)
 
-    def evaluate_minibatch(self, batch: Minibatch) -> tuple[Tensor, Tensor, Tensor]:
-        """(n,) log-probabilities, entropies and values of a minibatch under the newest networks."""
-        sequences = batch.sequences
-        log_prob, entropy = self.policy(batch.obs, batch.actions, batch.masks, sequences.get("policy"))
-        along = sequences.get("value") if isinstance(self.value, Recurrent) else None
-        return log_prob, entropy, run_net(self.value, batch.obs, along).squeeze(-1)
+    def values_of(self, batch: Minibatch) -> Tensor:
+        """(n,) values of a minibatch under the newest value network."""
+        return run_net(self.value, batch.obs, batch.sequences.get("value")).squeeze(-1)
 
     def summary(self, rollout: Rollout, names: Sequence[str], figures: Sequence[Sequence[float]]) -> dict[str, float]:
         """The means of an update's figures, with how well the values explained the returns."""
@@ -256,6 +265,7 @@ class OnPolicyAgent(Agent):
         means = np.mean(figures, axis=0).tolist() if figures else [0.0] * len(names)
         return {
             **dict(zip(names, means, strict=True)),
+            "policy/entropy": rollout.entropy,
             "value/explained_variance": explained,
             "optimizer/learning_rate": self.optimizer.param_groups[0]["lr"],
         }

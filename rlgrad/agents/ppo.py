@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 import rlgrad
-from rlgrad import optim
+from rlgrad import Tensor, optim
 from rlgrad.agents.config import require
+from rlgrad.agents.objectives import clipped_surrogate
 from rlgrad.agents.on_policy import OnPolicyAgent, OnPolicyConfig
 from rlgrad.agents.rollout import Rollout
+from rlgrad.nn import functional as F
 from rlgrad.training import Linear
 
 __all__ = ["PPO", "PPOConfig"]
@@ -23,7 +25,6 @@ __all__ = ["PPO", "PPOConfig"]
 _FIGURES = (
     "loss/policy",
     "loss/value",
-    "policy/entropy",
     "policy/kl",
     "policy/clip_fraction",
     "optimizer/gradient_norm",
@@ -89,34 +90,37 @@ class PPO(OnPolicyAgent):
         config = self.config
         clip = Linear(config.clip_range, config.clip_range_end)(self.progress)
         self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
+        head = self.policy.head
         figures: list[tuple[float, ...]] = []
-        stopped = False
-        for _ in range(config.epochs):
-            for batch in self.minibatches(rollout, config.batch_size):
-                log_prob, entropies, values = self.evaluate_minibatch(batch)
-                ratio = (log_prob - batch.log_probs).exp()
-                clipped = ratio.clamp(1.0 - clip, 1.0 + clip)
-                policy_loss = -rlgrad.minimum(ratio * batch.advantages, clipped * batch.advantages).mean()
-
-                error = values - batch.returns
-                squares = error * error
-                if config.value_clip_range is not None:
-                    limit = config.value_clip_range
-                    near = batch.values + (values - batch.values).clamp(-limit, limit) - batch.returns
-                    squares = rlgrad.maximum(squares, near * near)
-                value_loss = squares.mean()
-                entropy = entropies.mean()
-                loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-
-                # The estimate of KL(old || new) with the smaller variance: Schulman, Approximating KL Divergence.
-                moved = ratio.detach().cpu().numpy()
-                kl = float((moved - 1.0 - np.log(moved)).mean())
-                if config.target_kl is not None and kl > 1.5 * config.target_kl:
-                    stopped = True
-                    break
-                norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
-                outside = float((np.abs(moved - 1.0) > clip).mean())
-                figures.append((policy_loss.item(), value_loss.item(), entropy.item(), kl, outside, norm))
-            if stopped:
+        for batch in self.minibatches(rollout, config.batch_size, config.epochs):
+            parameters = self.policy(batch.obs, batch.sequences.get("policy"))
+            log_prob = head.log_prob(parameters, batch.actions, batch.masks)
+            kl, outside = _movement(log_prob, batch.log_probs, clip)
+            if config.target_kl is not None and kl > 1.5 * config.target_kl:
                 break
+            policy_loss = -clipped_surrogate(log_prob, batch.log_probs, batch.advantages, clip)
+
+            values = self.values_of(batch)
+            if config.value_clip_range is None:
+                value_loss = F.mse_loss(values, batch.returns)
+            else:
+                limit = config.value_clip_range
+                near = batch.values + (values - batch.values).clamp(-limit, limit)
+                value_loss = rlgrad.maximum((values - batch.returns).square(), (near - batch.returns).square()).mean()
+
+            loss = policy_loss + config.value_coef * value_loss
+            if config.entropy_coef:
+                loss = loss - config.entropy_coef * head.entropy(parameters, batch.masks).mean()
+            norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
+            figures.append((policy_loss.item(), value_loss.item(), kl, outside, norm))
         return {**self.summary(rollout, _FIGURES, figures), "policy/clip_range": clip}
+
+
+def _movement(log_prob: Tensor, old_log_prob: Tensor, clip: float) -> tuple[float, float]:
+    """How far the policy moved: an estimate of KL(old || new), and the fraction of ratios beyond the clip range.
+
+    The estimate is the mean of `(r - 1) - log r`, which is never negative: Schulman, Approximating KL Divergence (2020).
+    """
+    log_ratio = (log_prob.detach() - old_log_prob).cpu().numpy()
+    moved = np.expm1(log_ratio)
+    return float((moved - log_ratio).mean()), np.count_nonzero(np.abs(moved) > clip) / max(moved.size, 1)

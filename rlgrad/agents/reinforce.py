@@ -210,8 +210,9 @@ class Reinforce(Agent):
         advantage = returns - values
         if config.normalize_returns:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-        log_prob, entropies = self.policy(obs, actions)
-        entropy = entropies.mean()
+        output = self.policy(obs)
+        log_prob = self.policy.head.log_prob(output, actions)
+        entropy = self.policy.head.entropy(output).mean()
         policy_loss = -(log_prob * self.tensor(advantage)).mean()
         loss = policy_loss - config.entropy_coef * entropy
         self._step(self.optimizer, self.policy, {"policy": loss})

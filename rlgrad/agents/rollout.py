@@ -80,6 +80,7 @@ class Rollout:
         values: (rows,).
         advantages: (rows,) float32.
         returns: (rows,) float32, targets of the value network.
+        entropy: mean entropy of the policy that drew the actions, in nats.
         starts: (steps, num_envs) bool, which steps begin an episode.
         states: recurrent states of the networks before the first step, by name; empty without.
     """
@@ -91,6 +92,7 @@ class Rollout:
     values: np.ndarray
     advantages: np.ndarray
     returns: np.ndarray
+    entropy: float
     starts: np.ndarray
     states: States
 

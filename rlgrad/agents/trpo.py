@@ -15,9 +15,9 @@ import numpy as np
 import rlgrad
 from rlgrad import Tensor, optim
 from rlgrad.agents.config import require
-from rlgrad.agents.networks import run_net
 from rlgrad.agents.on_policy import OnPolicyAgent, OnPolicyConfig
 from rlgrad.agents.rollout import Minibatch, Rollout
+from rlgrad.nn import functional as F
 from rlgrad.nn.utils import parameters_to_vector, vector_to_parameters
 from rlgrad.training import check_finite
 
@@ -96,7 +96,7 @@ class TRPO(OnPolicyAgent):
         config = self.config
         (batch,) = self.minibatches(rollout, len(rollout.obs))
         parameters = list(self.policy.parameters())
-        objective, entropy, output = self._objective(batch)
+        objective, output = self._objective(batch)
         gradient = _flat(rlgrad.autograd.grad(objective, parameters, retain_graph=True))
 
         old = self.policy.head.parameters_of(output)
@@ -116,7 +116,7 @@ class TRPO(OnPolicyAgent):
         with rlgrad.no_grad():
             for _ in range(config.line_search_steps):
                 vector_to_parameters(start + shrink * step, parameters)
-                reached, _, output = self._objective(batch)
+                reached, output = self._objective(batch)
                 moved = self.policy.head.kl_from(old, output, batch.masks).mean().item()
                 if moved <= config.max_kl and reached.item() > objective.item():
                     break
@@ -126,23 +126,21 @@ class TRPO(OnPolicyAgent):
                 shrink, moved = 0.0, 0.0
 
         losses = []
-        for _ in range(config.value_epochs):
-            for part in self.minibatches(rollout, config.batch_size):
-                error = run_net(self.value, part.obs, part.sequences.get("value")).squeeze(-1) - part.returns
-                value_loss = (error * error).mean()
-                self.descend(self.optimizer, self.value, {"value": value_loss}, config.max_grad_norm)
-                losses.append(value_loss.item())
-        names = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "policy/step_fraction")
-        figures = (-objective.item(), float(np.mean(losses)), entropy.item(), moved, shrink)
-        return self.summary(rollout, names, [figures])
+        for part in self.minibatches(rollout, config.batch_size, config.value_epochs):
+            value_loss = F.mse_loss(self.values_of(part), part.returns)
+            self.descend(self.optimizer, self.value, {"value": value_loss}, config.max_grad_norm)
+            losses.append(value_loss.item())
+        names = ("loss/policy", "loss/value", "policy/kl", "policy/step_fraction")
+        return self.summary(rollout, names, [(-objective.item(), float(np.mean(losses)), moved, shrink)])
 
-    def _objective(self, batch: Minibatch) -> tuple[Tensor, Tensor, Tensor]:
-        """The surrogate that is to grow (equation 14), the mean entropy and the network's outputs."""
-        output = run_net(self.policy.net, batch.obs, batch.sequences.get("policy"))
-        log_prob, entropies = self.policy.head.log_prob_and_entropy(output, batch.actions, batch.masks)
-        entropy = entropies.mean()
-        ratio = (log_prob - batch.log_probs).exp()
-        return (ratio * batch.advantages).mean() + self.config.entropy_coef * entropy, entropy, output
+    def _objective(self, batch: Minibatch) -> tuple[Tensor, Tensor]:
+        """The surrogate that is to grow (equation 14), and the network's outputs."""
+        head, output = self.policy.head, self.policy(batch.obs, batch.sequences.get("policy"))
+        ratio = (head.log_prob(output, batch.actions, batch.masks) - batch.log_probs).exp()
+        objective = (ratio * batch.advantages).mean()
+        if self.config.entropy_coef:
+            objective = objective + self.config.entropy_coef * head.entropy(output, batch.masks).mean()
+        return objective, output
 
 
 def conjugate_gradient(product: Callable[[Tensor], Tensor], b: Tensor, steps: int, tolerance: float = 1e-10) -> Tensor:

@@ -41,9 +41,11 @@ FEED_FORWARD_AND_RECURRENT = [(name, kind) for name in AGENTS for kind in ("none
     "space",
     [
         spaces.Discrete(3, start=-1),
+        spaces.MultiDiscrete([3, 2]),
+        spaces.MultiBinary(3),
         spaces.Box(np.array([0.0, -4.0], np.float32), np.array([10.0, 2.0], np.float32)),
     ],
-    ids=["discrete", "box"],
+    ids=["discrete", "multi_discrete", "multi_binary", "box"],
 )
 def test_they_learn_the_action_that_the_observation_names(name, space):
     extra = {"gamma": 0.0, "log_std": -0.7}
@@ -110,7 +112,8 @@ def test_the_probabilities_recorded_are_those_that_actions_were_drawn_with(name,
     agent.learn(200)
     rollout = agent.judge(agent.collect())
     for batch in agent.minibatches(rollout, 20):
-        log_prob, _, values = agent.evaluate_minibatch(batch)
+        output = agent.policy(batch.obs, batch.sequences.get("policy"))
+        log_prob, values = agent.policy.head.log_prob(output, batch.actions), agent.values_of(batch)
         np.testing.assert_allclose(log_prob.detach().numpy(), batch.log_probs.numpy(), atol=1e-5)
         np.testing.assert_allclose(values.detach().numpy(), batch.values.numpy(), atol=1e-5)
 

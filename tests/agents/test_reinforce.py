@@ -262,7 +262,11 @@ def test_mistakes_in_the_constructor_are_named():
         Reinforce("CartPole-v1", {"gamma": 0.9})
     with pytest.raises(ValueError, match=r"Unknown activation 'than'.*Did you mean 'tanh'"):
         Reinforce("CartPole-v1", ReinforceConfig(activation="than"))
-    with pytest.raises(TypeError, match="FlattenObservation"):
-        Reinforce(lambda: gym.make("Blackjack-v1"))
+
+    class Wordy(Endless):
+        observation_space = gym.spaces.Text(5)
+
+    with pytest.raises(TypeError, match="Text.* is not supported: expected Box"):
+        Reinforce(Wordy)
     with pytest.raises(ValueError, match="total_timesteps must be at least 1, got 0"):
         Reinforce("CartPole-v1", ReinforceConfig(**SMALL)).learn(0)

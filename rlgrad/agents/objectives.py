@@ -1,0 +1,75 @@
+"""The formulas that policy gradients evaluate in every step, each as one recorded operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlgrad import Tensor
+from rlgrad.autograd.registry import Op, apply
+
+__all__ = ["categorical_log_prob", "clipped_surrogate"]
+
+
+def _surrogate_forward(xp: Any, log_prob: Any, old_log_prob: Any, advantages: Any, clip: float) -> Any:
+    ratio = xp.exp(log_prob - old_log_prob)
+    unclipped = ratio * advantages
+    clipped = ratio.clip(1.0 - clip, 1.0 + clip)
+    clipped *= advantages
+    return xp.minimum(unclipped, clipped, out=clipped).mean()
+
+
+def _surrogate_vjp(ns: Any, g: Any, log_prob: Any, old_log_prob: Any, advantages: Any, clip: float) -> Any:
+    # The gradient is that of the unclipped product, or none: where the clipped one is smaller it is constant.
+    ratio = ns.exp(log_prob - old_log_prob)
+    raw, gains = ns.array(ratio), ns.array(advantages)
+    outside = ((raw > 1.0 + clip) & (gains > 0)) | ((raw < 1.0 - clip) & (gains < 0))
+    weight = gains * ~outside * (1.0 / max(raw.size, 1))
+    return ratio * weight.astype(raw.dtype) * g
+
+
+_clipped_surrogate = Op("clipped_surrogate", _surrogate_forward, (_surrogate_vjp, None, None))
+
+
+def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantages: Tensor, clip: float) -> Tensor:
+    """Mean of `min(r A, clip(r, 1 - clip, 1 + clip) A)` with the ratio `r = exp(log_prob - old_log_prob)`.
+
+    Args:
+        log_prob: (n,) log-probabilities under the policy that learns; the gradient flows to these alone.
+        old_log_prob: (n,) under the policy that drew the actions.
+        advantages: (n,).
+        clip: how far the ratio may move from 1 before it gains nothing more.
+
+    Example:
+        >>> import rlgrad
+        >>> new, old = rlgrad.tensor([0.0, 1.0]), rlgrad.zeros(2)
+        >>> clipped_surrogate(new, old, rlgrad.ones(2), clip=0.2)
+        tensor(1.1000)
+
+    Source: Schulman et al., Proximal Policy Optimization Algorithms (2017), equation 7.
+    """
+    return apply(_clipped_surrogate, (log_prob, old_log_prob, advantages), (clip,))
+
+
+def _log_prob_forward(xp: Any, logits: Any, index: Any) -> Any:
+    z = logits - logits.max(axis=-1, keepdims=True)
+    chosen = z[xp.arange(len(z)), index[:, 0]]
+    return chosen - xp.log(xp.exp(z, z).sum(axis=-1))
+
+
+def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, logits_shape: Any) -> Any:
+    column = ns.reshape(g, (logits_shape[0], 1))
+    return ns.scatter_add_into(column, index, logits_shape, 1) - ns.softmax(logits, 1) * column
+
+
+_categorical_log_prob = Op("categorical_log_prob", _log_prob_forward, (_log_prob_vjp, None))
+
+
+def categorical_log_prob(logits: Tensor, index: Tensor) -> Tensor:
+    """(n,) log-probabilities of the outcomes `index: (n, 1)` under unnormalised `logits: (n, outcomes)`.
+
+    Example:
+        >>> import rlgrad
+        >>> categorical_log_prob(rlgrad.zeros(1, 2), rlgrad.tensor([[1]]))
+        tensor([-0.6931])
+    """
+    return apply(_categorical_log_prob, (logits, index))
