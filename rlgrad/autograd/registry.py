@@ -119,6 +119,9 @@ class Op:
         frees: an attribute holds arrays, so that backward frees what was saved.
     """
 
+    function: Callable[..., Any] | None = None
+    """Of an elementwise operation, what its users call; it holds NumPy's function as ``ufunc``."""
+
     def __init__(
         self,
         name: str,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import FREED, VIEW, LeafNode, Node, next_sequence
 from rlgrad.autograd.modes import inference_write_error, inferring, modes, new_cell
-from rlgrad.autograd.registry import Op, Vjp, array_module, edge_of, trace
+from rlgrad.autograd.registry import REGISTRY, Op, Vjp, array_module, edge_of, trace
 from rlgrad.autograd.tensor import Tensor, dim_error, wrap
 from rlgrad.backend import dtypes
 
@@ -465,6 +465,7 @@ def unary(
 def _named(function: Callable[..., Tensor], name: str, methods: bool, in_place: bool) -> Callable[..., Tensor]:
     function.__name__ = function.__qualname__ = name
     function.from_registry = True  # type: ignore[attr-defined]
+    REGISTRY[name].function = function
     function.__doc__ = f"PyTorch's ``{name}``, element by element."
     if methods:
         setattr(Tensor, name, function)
