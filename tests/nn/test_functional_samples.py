@@ -1,0 +1,64 @@
+"""``nn.functional`` without its losses, on PyTorch's own sample inputs: values, derivatives of both orders, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ..autograd import torch_samples
+
+torch = pytest.importorskip("torch")
+
+RANDOM = {
+    "alpha_dropout",
+    "dropout",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+    "fractional_max_pool2d",
+    "fractional_max_pool3d",
+    "rrelu",
+    "scaled_dot_product_attention",
+}
+"""Functions of which only dtypes and shapes can be compared."""
+THEIRS_ALONE = {"in place: missing"}  # variants made by partial application, which have no name
+
+LOSSES = ("loss", "cross_entropy", "kl_div", "nll", "multi_head")
+
+ENTRIES = {
+    f"{entry.name}.{entry.variant_test_name}".removeprefix("nn.functional.").rstrip("."): entry
+    for entry in torch_samples.op_db
+    if entry.name.startswith("nn.functional.") and not any(word in entry.name for word in LOSSES)
+}
+
+
+def compared(name: str) -> Any:
+    return torch_samples.Comparison(ENTRIES[name], values=name.split(".")[0] not in RANDOM)
+
+
+def spread(comparison: Any, grad: bool) -> list[Any]:
+    """Six samples from the beginning to the end of the first sixty."""
+    found = list(comparison.samples(torch.float64, 60, grad=grad))
+    return found[:: max(len(found) // 6, 1)]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_values_and_derivatives_are_torchs(name):
+    comparison, entry = compared(name), ENTRIES[name]
+    assert comparison.function is not None, f"rlgrad has no {name}"
+    samples = spread(comparison, grad=False)
+    problems = [comparison.value(sample) for sample in samples]
+    problems += [comparison.in_place(sample) for sample in samples[::2]]
+    if torch.float32 in entry.dtypes:
+        problems += [comparison.value(sample) for sample in comparison.samples(torch.float32, 3)]
+    if entry.supports_autograd:
+        samples = spread(comparison, grad=True)
+        problems += [comparison.derivatives(sample) for sample in samples]
+        problems += [comparison.derivatives(sample, 2) for sample in samples[::3] if entry.supports_gradgrad]
+    assert [p for p in problems if p is not None and p not in THEIRS_ALONE] == []
+
+
+@pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.error_inputs_func])
+def test_what_torch_refuses_is_refused(name):
+    assert list(compared(name).errors()) == []
