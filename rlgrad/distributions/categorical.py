@@ -15,7 +15,7 @@ from rlgrad.backend.devices import module_of
 from rlgrad.distributions import constraints
 from rlgrad.distributions.constraints import Constraint
 from rlgrad.distributions.distribution import Distribution, RandomSource, draw
-from rlgrad.distributions.kernels import categorical_entropy
+from rlgrad.distributions.kernels import categorical_entropy, chosen
 
 __all__ = ["Categorical", "MultiCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
@@ -113,11 +113,12 @@ class Categorical(Distribution):
         if index.dtype.kind not in "iu":
             value = _as_integers(value)
             index = value._array
+        if index.dtype.itemsize != 8:
+            value = value.long()
         if index.shape == self.batch_shape:
-            return self.logits.gather(-1, value.long().unsqueeze(-1)).squeeze(-1)
+            return chosen(self.logits, value)
         shape = np.broadcast_shapes(index.shape, tuple(self.batch_shape))
-        logits = self.logits.expand(*shape, self.num_outcomes)
-        return logits.gather(-1, value.long().expand(*shape).unsqueeze(-1)).squeeze(-1)
+        return chosen(self.logits.expand(*shape, self.num_outcomes), value.expand(*shape))
 
     def entropy(self) -> Tensor:
         return categorical_entropy(self.logits)

@@ -12,7 +12,7 @@ import rlgrad
 from rlgrad import Tensor
 from rlgrad.autograd.registry import Op, apply
 
-__all__ = ["categorical_entropy", "log_tanh_slope", "normal_log_prob"]
+__all__ = ["categorical_entropy", "chosen", "log_tanh_slope", "normal_log_prob"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -53,6 +53,42 @@ def normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, dims: int = 0) ->
         common = functools.reduce(rlgrad.promote_types, floats)
         value, loc, scale = (t.to(common) for t in (value, loc, scale))
     return apply(_normal_log_prob, (value, loc, scale), (dims,))
+
+
+def _rows(xp: Any, index: Any) -> Any:
+    return np.arange(index.size) if xp is np else xp.arange(index.size)
+
+
+def _chosen_forward(xp: Any, logits: Any, index: Any) -> Any:
+    matrix = logits.reshape(-1, logits.shape[-1])
+    return matrix[_rows(xp, index), index.reshape(-1)].reshape(index.shape)
+
+
+def _chosen_into_forward(xp: Any, g: Any, index: Any, logits_shape: Any) -> Any:
+    out = xp.zeros((index.size, logits_shape[-1]), g.dtype)
+    out[_rows(xp, index), index.reshape(-1)] = g.reshape(-1)
+    return out.reshape(logits_shape)
+
+
+_chosen = Op(
+    "chosen",
+    _chosen_forward,
+    (lambda ns, g, index, logits_shape: ns.chosen_into(g, index, logits_shape), None),
+    node="GatherBackward0",
+)
+_chosen_into = Op("chosen_into", _chosen_into_forward, (lambda ns, g, index: ns.chosen(g, index), None))
+
+
+def chosen(logits: Tensor, index: Tensor) -> Tensor:
+    """The entries of `logits: (*batch_shape, K)` that `index: (*batch_shape)`, of int64, names in each row.
+
+    Raises:
+        IndexError: an index is negative, or K or more.
+    """
+    where, count = index._array, logits._array.shape[-1]
+    if where.size and (where.min() < 0 or where.max() >= count):
+        raise IndexError(f"Outcomes {int(where.min())} to {int(where.max())} leave the range 0 to {count - 1}.")
+    return apply(_chosen, (logits, index))
 
 
 def _finite(xp: Any, logits: Any) -> Any:

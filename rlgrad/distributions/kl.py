@@ -91,7 +91,6 @@ for _pair in [
     _FORMULAS[_pair] = _infinite
 
 
-
 @register_kl(Normal, Normal)
 def _normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio, shift = (p.scale / q.scale) ** 2, ((p.loc - q.loc) / q.scale) ** 2
@@ -203,7 +202,6 @@ def _transformed_transformed(p: TransformedDistribution, q: TransformedDistribut
         raise NotImplementedError("KL of transformed distributions has a closed form for equal transforms only.")
     kl = kl_divergence(p.base_dist, q.base_dist)
     return sum_rightmost(kl, len(p.event_shape) - len(p.base_dist.event_shape))
-
 
 
 @register_kl(Beta, Exponential)

@@ -166,7 +166,13 @@ def test_no_registered_derivative_lacks_samples(monkeypatch):
     }
     elementwise = number_forms | special | {name for name in straight_from_functions if name in SAMPLES}
     tested_as_modules = {"rnn_layer", "gru_layer", "lstm_layer", "ctc_loss", "ctc_gradient"}
-    tested_as_modules |= {"normal_log_prob", "categorical_entropy", "log_tanh_slope"}  # of distributions
+    tested_as_modules |= {
+        "normal_log_prob",
+        "categorical_entropy",
+        "log_tanh_slope",
+        "chosen",
+        "chosen_into",
+    }  # of distributions
     tested_as_modules |= {"clipped_surrogate", "categorical_log_prob"}  # of agents
     assert sorted(straight_from_functions - elementwise - in_place_or_copies - drawn - tested_as_modules) == []
 

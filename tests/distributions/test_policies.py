@@ -18,7 +18,7 @@ from rlgrad.distributions import (
     TanhTransform,
     TransformedDistribution,
 )
-from rlgrad.distributions.kernels import categorical_entropy, log_tanh_slope, normal_log_prob
+from rlgrad.distributions.kernels import categorical_entropy, chosen, log_tanh_slope, normal_log_prob
 
 LOGITS = np.random.default_rng(0).normal(size=(6, 4))
 MASK = np.array([[1, 1, 1, 1], [1, 0, 1, 0], [0, 0, 1, 0], [0, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 1]], bool)
@@ -178,6 +178,9 @@ def test_fused_formulas_have_right_first_and_second_derivatives():
     for function in (log_tanh_slope, lambda x: categorical_entropy(x.log_softmax(-1))):
         assert gradcheck(function, (value,))
         assert gradgradcheck(function, (value,))
+    index = rlgrad.tensor([1, 0, 1])
+    assert gradcheck(lambda x: chosen(x, index), (value,))
+    assert gradgradcheck(lambda x: chosen(x.exp(), index), (value,))
     np.testing.assert_allclose(log_tanh_slope(value).detach().numpy(), np.log(1 - np.tanh(value.detach().numpy()) ** 2))
     assert log_tanh_slope(rlgrad.tensor([-1e4, 1e4])).numpy() == pytest.approx([2 * np.log(2) - 2e4] * 2)
 
@@ -197,3 +200,9 @@ def test_straight_through_samples_pass_gradients_to_the_probabilities():
     other = rlgrad.tensor(LOGITS, requires_grad=True)
     (other.softmax(-1) * weights).sum().backward()
     np.testing.assert_allclose(leaf.grad.numpy(), other.grad.numpy(), atol=1e-12)
+
+
+@pytest.mark.parametrize("index", [-1, 4])
+def test_an_outcome_that_there_is_not_is_named(index):
+    with pytest.raises(IndexError, match=rf"{index}.* leave the range 0 to 3"):
+        Categorical(logits=rlgrad.tensor(LOGITS)).log_prob(rlgrad.full((6,), index, dtype=rlgrad.int64))
