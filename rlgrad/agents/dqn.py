@@ -20,7 +20,6 @@ from rlgrad.agents.exploration import NoisyLinear
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, target_of
 from rlgrad.agents.offline import Dataset
 from rlgrad.agents.projections import project_categorical, quantile_huber_loss
-from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 from rlgrad.training.schedules import Linear
 
@@ -148,6 +147,7 @@ class DQN(OffPolicyAgent):
         self._epsilon = Linear(config.exploration_initial, config.exploration_final)
         self._beta = Linear(config.priority_beta, 1.0)
         self._moved = True
+        self._counted = np.arange(config.batch_size)
 
     @property
     def epsilon(self) -> float:
@@ -155,11 +155,10 @@ class DQN(OffPolicyAgent):
         return self._epsilon(self.num_timesteps / self.config.exploration_steps)
 
     def outputs(self, network: nn.Module, obs: Tensor) -> Tensor:
-        """(n, actions, width): values, logits of the atoms' probabilities, or quantiles, of each action."""
+        """What a network says of each action: (n, actions) values, or (n, actions, atoms) logits or quantiles."""
         out = network(obs)
-        if self.width == 1 and not self.config.dueling:
-            return out.unsqueeze(2)
-        out = out.reshape(len(obs), -1, self.width)
+        if self.width > 1:
+            out = out.reshape(len(obs), -1, self.width)
         if not self.config.dueling:
             return out
         advantage = out[:, 1:]
@@ -172,7 +171,7 @@ class DQN(OffPolicyAgent):
     def expected(self, outputs: Tensor) -> Tensor:
         """(n, actions) expected returns of what `outputs` gave."""
         if self.config.distribution == "mean":
-            return outputs.squeeze(2)
+            return outputs
         if self.config.distribution == "quantile":
             return outputs.mean(2)
         return outputs.softmax(2) @ self.support
@@ -198,40 +197,51 @@ class DQN(OffPolicyAgent):
             self._moved = False
 
     def update(self, batch: Transitions) -> dict[str, Any]:
-        config = self.config
+        config, weights = self.config, batch.weights
         obs, next_obs = self.inputs(batch.obs), self.inputs(batch.next_obs)
-        actions, weights = self.tensor(batch.actions), batch.weights
         self._reset_noise(self.generators["minibatch"])
         self._moved = True
 
         with rlgrad.no_grad():
             following = self.outputs(self.target_network, next_obs)
             judge = self.q_values(self.q_network, next_obs) if config.double else self.expected(following)
-            following = choose(following, judge.argmax(1))
-        chosen = choose(self.outputs(self.q_network, obs), actions)
+            best = judge.cpu().numpy().argmax(1)
+            following_best = following.cpu().numpy()[self._rows(len(best)), best]
+        outputs = self.outputs(self.q_network, obs)
 
-        if config.distribution == "categorical":
-            probabilities = following.softmax(1).cpu().numpy()
-            target = project_categorical(probabilities, batch.rewards, batch.discounts, config.v_min, config.v_max)
-            errors = losses = -(self.tensor(target) * chosen.log_softmax(1)).sum(1)
+        if config.distribution == "mean":
+            place = (self._rows(len(best)), batch.actions)
+            chosen = outputs.detach().cpu().numpy()[place]
+            errors = batch.rewards + batch.discounts * following_best - chosen
+            loss, slope = huber(errors, weights)
+            gradient = np.zeros(tuple(outputs.shape), np.float32)
+            gradient[place] = -slope
+            norm = self.minimize(self.optimizer, outputs, "q", self.tensor(gradient), loss)
         else:
-            rewards, discounts = self.tensor(batch.rewards), self.tensor(batch.discounts)
-            targets = rewards.unsqueeze(1) + discounts.unsqueeze(1) * following
+            index = self.tensor(batch.actions).reshape(-1, 1, 1).expand(-1, 1, config.atoms)
+            picked = outputs.gather(1, index).squeeze(1)
             if config.distribution == "quantile":
-                errors = losses = quantile_huber_loss(chosen, targets)
+                targets = batch.rewards[:, None] + batch.discounts[:, None] * following_best
+                losses = quantile_huber_loss(picked, self.tensor(targets))
+                chosen = picked.detach()
             else:
-                errors = (targets - chosen).detach().squeeze(1)
-                losses = F.smooth_l1_loss(chosen, targets, reduction="mean" if weights is None else "none")
-        loss = losses.mean() if weights is None else (losses.reshape(-1) * self.tensor(weights)).mean()
-        norm = self.minimize(self.optimizer, loss, "q")
+                probabilities = np.exp(following_best - following_best.max(1, keepdims=True))
+                probabilities /= probabilities.sum(1, keepdims=True)
+                support = (config.v_min, config.v_max)
+                targets = project_categorical(probabilities, batch.rewards, batch.discounts, *support)
+                losses = -(self.tensor(targets) * picked.log_softmax(1)).sum(1)
+                chosen = picked.detach().softmax(1) @ self.support
+            errors = losses.detach().cpu().numpy()
+            mean = (losses if weights is None else losses * self.tensor(weights)).mean()
+            loss = mean.item()
+            norm = self.minimize(self.optimizer, mean, "q")
 
         if isinstance(self.buffer, PrioritizedReplay):
-            self.buffer.update_priorities(batch.index, errors.detach().cpu().numpy())
+            self.buffer.update_priorities(batch.index, errors)
             self.buffer.beta = self._beta(self.num_timesteps / config.priority_beta_steps)
-        q = chosen.detach() if config.distribution != "categorical" else chosen.detach().softmax(1) @ self.support
         return {
             "loss/q": loss,
-            "q/mean": q,
+            "q/mean": chosen,
             "q/grad_norm": norm,
             "exploration/epsilon": self.epsilon,
             "train/learning_rate": self.optimizer.param_groups[0]["lr"],
@@ -256,6 +266,11 @@ class DQN(OffPolicyAgent):
             self.q_network.train()
         return values.argmax(1)
 
+    def _rows(self, number: int) -> np.ndarray:
+        if len(self._counted) != number:
+            self._counted = np.arange(number)
+        return self._counted
+
     def _reset_noise(self, generator: np.random.Generator) -> None:
         for layer in self.noisy_layers:
             layer.reset_noise(generator)
@@ -274,10 +289,19 @@ class DQN(OffPolicyAgent):
         )
 
 
-def choose(outputs: Tensor, actions: Tensor) -> Tensor:
-    """(n, width) of `outputs: (n, actions, width)`, the part of one action in each row."""
-    number, width = len(outputs), outputs.shape[2]
-    index = actions.reshape(number, 1)
-    if width == 1:
-        return outputs.squeeze(2).gather(1, index)
-    return outputs.gather(1, index.unsqueeze(2).expand(number, 1, width)).squeeze(1)
+def huber(errors: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray]:
+    """The weighted mean of the Huber loss of `errors: (n,)`, and its derivative, which is the clipped error.
+
+    Both at once and without a graph, since every update of DQN goes through here.
+
+    Example:
+        >>> huber(np.array([0.5, -3.0]), None)
+        (1.3125, array([ 0.25, -0.5 ]))
+
+    Source: Mnih et al., Human-Level Control through Deep Reinforcement Learning (2015), "Training algorithm".
+    """
+    clipped = errors.clip(-1.0, 1.0)
+    losses = clipped * (errors - 0.5 * clipped)
+    if weights is not None:
+        losses, clipped = losses * weights, clipped * weights
+    return float(losses.sum()) / len(errors), clipped / len(errors)

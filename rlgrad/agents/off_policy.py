@@ -201,8 +201,24 @@ class OffPolicyAgent(Agent):
         parameters = [parameter for module in modules for parameter in module.parameters()]
         return optim.make(params=parameters, lr=self.config.learning_rate, **self.optimizer_options)
 
-    def minimize(self, optimizer: Any, loss: Tensor, name: str) -> float:
-        """One step of `optimizer` down `loss`; only its own parameters get gradients.
+    def minimize(
+        self,
+        optimizer: Any,
+        loss: Tensor,
+        name: str,
+        gradient: Tensor | None = None,
+        value: float | None = None,
+        through_others: bool = False,
+    ) -> float:
+        """One step of `optimizer` down `loss`.
+
+        Args:
+            optimizer: of one group of parameters.
+            loss: a scalar, or what a loss was computed from by hand.
+            name: of the loss, for messages.
+            gradient: of that loss with respect to `loss`, which then need not be a scalar.
+            value: of that loss.
+            through_others: the loss depends on further networks, which shall get no gradients.
 
         Returns:
             The gradient's norm before it was clipped.
@@ -212,11 +228,12 @@ class OffPolicyAgent(Agent):
         """
         parameters = optimizer.param_groups[0]["params"]
         optimizer.zero_grad()
-        loss.backward(inputs=parameters)
+        loss.backward(gradient, inputs=parameters if through_others else None)
         limit = self.config.max_grad_norm
         norm = float(nn.utils.clip_grad_norm_(parameters, float("inf") if limit is None else limit))
+        figures = {f"loss/{name}": loss.item() if value is None else value, "grad_norm": norm}
         named = ((f"{name}.{number}", parameter) for number, parameter in enumerate(parameters))
-        check_finite(self.num_timesteps, {f"loss/{name}": loss.item(), "grad_norm": norm}, named)
+        check_finite(self.num_timesteps, figures, named)
         optimizer.step()
         return norm
 

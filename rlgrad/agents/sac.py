@@ -144,7 +144,7 @@ class SAC(OffPolicyAgent):
 
         value, log_prob = self.policy.expectations(self.critics, obs, generator)
         actor_loss = (alpha * log_prob - value).mean()
-        actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor")
+        actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor", through_others=True)
 
         if config.learn_alpha:
             surplus = log_prob.detach().mean() + self.target_entropy

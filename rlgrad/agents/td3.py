@@ -147,7 +147,7 @@ class TD3(OffPolicyAgent):
 
         if self.num_updates % config.policy_delay == 0:
             actor_loss = -values(self.critics[:1], obs, self.actor(obs))[0].mean()
-            actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor")
+            actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor", through_others=True)
             polyak_update(self.critics, self.target_critics, config.tau)
             polyak_update(self.actor, self.target_actor, config.tau)
             self._actor_figures = {"loss/actor": actor_loss, "actor/grad_norm": actor_norm}
