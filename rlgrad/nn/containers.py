@@ -1,45 +1,71 @@
-"""Modules that hold other modules or parameters."""
+"""Modules that hold other modules."""
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn.fusion import fused_forward
 from rlgrad.nn.module import Module
-from rlgrad.nn.parameter import Parameter
+
+__all__ = ["ModuleDict", "ModuleList", "Sequential"]
+
+L = TypeVar("L", bound="_Listed")
+S = TypeVar("S", bound="Sequential")
+
+
+def position(index: Any, size: int) -> int:
+    """An index from either end as one from the start, or an ``IndexError``."""
+    index = operator.index(index)
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of range for {size} elements")
+    return index % size
+
+
+def pairs(kind: str, values: Any) -> Iterable[tuple[str, Any]]:
+    """The names and values of a mapping, or of an iterable of pairs."""
+    if not isinstance(values, Iterable):
+        raise TypeError(
+            f"{kind}.update should be called with an iterable of key/value pairs, but got {type(values).__name__}"
+        )
+    if hasattr(values, "items"):
+        return values.items()
+    found = list(values)
+    for place, pair in enumerate(found):
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{kind} update sequence element #{place} should be Iterable; is {type(pair).__name__}")
+        if len(pair) != 2:  # type: ignore[arg-type]
+            raise ValueError(f"{kind} update sequence element #{place} has length {len(pair)}; 2 is required")  # type: ignore[arg-type]
+    return found
 
 
 class _Listed(Module):
     """What Sequential and ModuleList share: children by position."""
 
-    def _at(self, index: int) -> str:
-        size = len(self._modules)
-        if not -size <= index < size:
-            raise IndexError(f"index {index} is out of range for {size} modules")
-        return list(self._modules)[index]
+    def _at(self, index: Any) -> str:
+        return list(self._modules)[position(index, len(self._modules))]
+
+    def _renumber(self, modules: Iterable[Module | None]) -> None:
+        ordered = list(modules)
+        self._modules.clear()
+        self._modules.update((str(i), m) for i, m in enumerate(ordered))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            chosen = list(self._modules.items())[index]
-            if isinstance(self, Sequential):
-                return Sequential(OrderedDict(chosen))
-            return ModuleList([m for _, m in chosen if m is not None])
+            return type(self)(list(self._modules.values())[index])  # type: ignore[call-arg]
         return self._modules[self._at(index)]
 
     def __setitem__(self, index: int, module: Module) -> None:
         setattr(self, self._at(index), module)
 
     def __delitem__(self, index: Any) -> None:
-        names = list(self._modules)
-        for name in names[index] if isinstance(index, slice) else [self._at(index)]:
-            del self._modules[name]
-        remaining = list(self._modules.values())
-        self._modules.clear()
-        self._modules.update((str(i), m) for i, m in enumerate(remaining))
+        for name in list(self._modules)[index] if isinstance(index, slice) else [self._at(index)]:
+            delattr(self, name)
+        self._renumber(self._modules.values())
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -47,24 +73,26 @@ class _Listed(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._modules.values())
 
-    def append(self, module: Module) -> Any:
+    def append(self: L, module: Module) -> L:
         """Add a module at the end."""
         self.add_module(str(len(self)), module)
         return self
 
-    def extend(self, modules: Iterable[Module]) -> Any:
+    def extend(self: L, modules: Iterable[Module]) -> L:
         """Add modules at the end."""
-        for module in modules:
+        if not isinstance(modules, Iterable):
+            raise TypeError(
+                f"{type(self).__name__}.extend should be called with an iterable, but got {type(modules).__name__}"
+            )
+        for module in list(modules):
             self.append(module)
         return self
 
-    def insert(self, index: int, module: Module) -> Any:
-        """Add a module before position ``index``."""
-        modules = list(self._modules.values())
-        modules.insert(index, module)
-        self._modules.clear()
-        self._modules.update((str(i), m) for i, m in enumerate(modules))
-        return self
+    def pop(self, key: Any) -> Any:
+        """Remove a module, or a slice of them, and return it."""
+        module = self[key]
+        del self[key]
+        return module
 
 
 class Sequential(_Listed):
@@ -72,17 +100,19 @@ class Sequential(_Listed):
 
     Args:
         *args: modules, or one ordered dictionary that names them.
+
+    Example:
+        >>> import rlgrad
+        >>> net = rlgrad.nn.Sequential(rlgrad.nn.Linear(4, 3), rlgrad.nn.ReLU(), rlgrad.nn.Linear(3, 2))
+        >>> net(rlgrad.ones(5, 4)).shape
+        torch.Size([5, 2])
     """
 
     def __init__(self, *args: Any) -> None:
         super().__init__()
-        named = (
-            args[0].items()
-            if len(args) == 1 and isinstance(args[0], Mapping)
-            else ((str(i), m) for i, m in enumerate(args))
-        )
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], Mapping) else enumerate(args)
         for name, module in named:
-            self.add_module(name, module)
+            self.add_module(str(name), module)
 
     def forward(self, input: Any) -> Any:
         if isinstance(input, Tensor):
@@ -93,8 +123,48 @@ class Sequential(_Listed):
             input = module(input)  # type: ignore[misc]
         return input
 
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(OrderedDict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+    def insert(self: S, index: int, module: Module) -> S:
+        """Add a module before position ``index``."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be a Module, got {type(module).__name__}")
+        size = len(self)
+        if not -size <= index <= size:
+            raise IndexError(f"Index out of range: {index} for {size} modules")
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._renumber(modules)
+        return self
+
+    def _modules_of(self, other: Any) -> Iterable[Module]:
+        if not isinstance(other, Sequential):
+            raise ValueError(f"add operator supports only objects of Sequential class, but {type(other)} is given.")
+        return other
+
+    def _repeated(self, count: Any) -> list[Module]:
+        if not isinstance(count, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(count)}")
+        if count <= 0:
+            raise ValueError(f"Non-positive multiplication factor {count} for {type(self)}")
+        return list(self) * count
+
     def __add__(self, other: Sequential) -> Sequential:
-        return Sequential(*chain(self, other))
+        return Sequential(*self, *self._modules_of(other))
+
+    def __iadd__(self: S, other: Sequential) -> S:
+        return self.extend(self._modules_of(other))
+
+    def __mul__(self, count: int) -> Sequential:
+        return Sequential(*self._repeated(count))
+
+    __rmul__ = __mul__
+
+    def __imul__(self: S, count: int) -> S:
+        return self.extend(self._repeated(count)[len(self) :])
 
 
 class ModuleList(_Listed):
@@ -102,10 +172,36 @@ class ModuleList(_Listed):
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
-        self.extend(modules or ())
+        if modules is not None:
+            self.extend(modules)
+
+    def insert(self, index: int, module: Module) -> None:
+        """Add a module before position ``index``."""
+        modules = list(self._modules.values())
+        modules.insert(index, module)
+        self._renumber(modules)
 
     def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
         return self.extend(modules)
+
+    def __add__(self, other: Iterable[Module]) -> ModuleList:
+        return ModuleList(chain(self, other))
+
+    def __repr__(self) -> str:
+        """Like modules come as one line with their count."""
+        runs: list[tuple[int, int, str]] = []
+        for number, text in enumerate(map(repr, self)):
+            if runs and runs[-1][2] == text:
+                runs[-1] = (runs[-1][0], number, text)
+            else:
+                runs.append((number, number, text))
+        if not runs:
+            return f"{self._get_name()}()"
+        lines = [
+            f"({first}): {text}" if first == last else f"({first}-{last}): {last - first + 1} x {text}"
+            for first, last, text in runs
+        ]
+        return f"{self._get_name()}(\n  " + "\n  ".join(line.replace("\n", "\n  ") for line in lines) + "\n)"
 
 
 class ModuleDict(Module):
@@ -113,18 +209,18 @@ class ModuleDict(Module):
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
-        self.update(modules or {})
+        if modules is not None:
+            self.update(modules)
 
     def update(self, modules: Any) -> None:
         """Add modules from a mapping or from pairs."""
-        for name, module in modules.items() if hasattr(modules, "items") else modules:
+        for name, module in pairs("ModuleDict", modules):
             self[name] = module
 
     def __getitem__(self, name: str) -> Any:
         return self._modules[name]
 
     def __setitem__(self, name: str, module: Module) -> None:
-        self._modules.pop(name, None)
         self.add_module(name, module)
 
     def __delitem__(self, name: str) -> None:
@@ -139,106 +235,22 @@ class ModuleDict(Module):
     def __contains__(self, name: object) -> bool:
         return name in self._modules
 
-    def keys(self) -> Iterable[str]:
+    def keys(self) -> KeysView[str]:
+        """The names."""
         return self._modules.keys()
 
-    def values(self) -> Iterable[Any]:
+    def values(self) -> ValuesView[Any]:
+        """The modules."""
         return self._modules.values()
 
-    def items(self) -> Iterable[tuple[str, Any]]:
+    def items(self) -> ItemsView[str, Any]:
+        """Names and modules."""
         return self._modules.items()
 
     def pop(self, name: str) -> Any:
+        """Remove a module and return it."""
         return self._modules.pop(name)
 
     def clear(self) -> None:
+        """Remove all modules."""
         self._modules.clear()
-
-
-def _as_parameter(value: Any) -> Any:
-    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
-
-
-class ParameterList(Module):
-    """Parameters in a list."""
-
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
-        super().__init__()
-        self.extend(values or ())
-
-    def append(self, value: Any) -> ParameterList:
-        """Add a parameter at the end; a plain tensor becomes one."""
-        setattr(self, str(len(self)), _as_parameter(value))
-        return self
-
-    def extend(self, values: Iterable[Any]) -> ParameterList:
-        """Add parameters at the end."""
-        for value in values:
-            self.append(value)
-        return self
-
-    def __getitem__(self, index: Any) -> Any:
-        values = list(self._parameters.values())
-        return ParameterList(values[index]) if isinstance(index, slice) else values[index]
-
-    def __setitem__(self, index: int, value: Any) -> None:
-        self._parameters[list(self._parameters)[index]] = _as_parameter(value)
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._parameters.values())
-
-    def extra_repr(self) -> str:
-        return _listing(self._parameters)
-
-
-class ParameterDict(Module):
-    """Parameters in a dictionary."""
-
-    def __init__(self, parameters: Any = None) -> None:
-        super().__init__()
-        self.update(parameters or {})
-
-    def update(self, parameters: Any) -> None:
-        """Add parameters from a mapping or from pairs."""
-        for name, value in parameters.items() if hasattr(parameters, "items") else parameters:
-            self[name] = value
-
-    def __getitem__(self, name: str) -> Any:
-        return self._parameters[name]
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.register_parameter(name, _as_parameter(value))
-
-    def __delitem__(self, name: str) -> None:
-        del self._parameters[name]
-
-    def __len__(self) -> int:
-        return len(self._parameters)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parameters)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._parameters
-
-    def keys(self) -> Iterable[str]:
-        return self._parameters.keys()
-
-    def values(self) -> Iterable[Any]:
-        return self._parameters.values()
-
-    def items(self) -> Iterable[tuple[str, Any]]:
-        return self._parameters.items()
-
-    def extra_repr(self) -> str:
-        return _listing(self._parameters)
-
-
-def _listing(parameters: Mapping[str, Any]) -> str:
-    return "\n".join(
-        f"({name}): Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"
-        for name, p in parameters.items()
-    )

@@ -559,9 +559,11 @@ for _parts in (samples_shape, samples_indexing, samples_later):
     VALUES_ONLY.update(_parts.VALUES_ONLY)
     EXPRESSIONS.update(_parts.EXPRESSIONS)
 ELSEWHERE.add("index_put_")
+ELSEWHERE.update(samples_later.ELSEWHERE)
 ELSEWHERE.update(
     [
         "ctc_loss",
+        "multi_head_attention_forward",
         "fractional_max_pool2d",
         "fractional_max_pool3d",
         "gumbel_softmax",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.fused import softmax
+from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -47,10 +48,18 @@ def scaled_dot_product_attention(
             scores = scores + wrap(bias)
         else:
             scores = scores + attn_mask
-    weights = softmax(scores, -1)
+    weights = softmax(scores, -1) if attn_mask is None else _masked_softmax(scores)
     if dropout_p:
         weights = dropout(weights, dropout_p)
     return weights @ value
+
+
+def _masked_softmax(scores: Tensor) -> Tensor:
+    """Softmax along the last dimension; zero for queries that may see nothing, where it has no value."""
+    blind = (scores._array == -math.inf).all(axis=-1, keepdims=True)
+    if not blind.any():
+        return softmax(scores, -1)
+    return where(wrap(blind), 0.0, softmax(where(wrap(blind), 0.0, scores), -1))
 
 
 def _repeat_heads(x: Tensor, heads: int) -> Tensor:

@@ -32,6 +32,7 @@ from rlgrad.autograd.ops.selections import *
 from rlgrad.autograd.ops.spatial import *
 from rlgrad.autograd.ops.volumes import *
 from rlgrad.nn.functional.activations import *
+from rlgrad.nn.functional.attention import *
 from rlgrad.nn.functional.features import *
 from rlgrad.nn.functional.losses import *
 
