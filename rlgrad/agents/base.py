@@ -186,8 +186,9 @@ class Agent(ABC):
         return result
 
     def tensor(self, array: np.ndarray) -> Tensor:
-        """An array as a tensor on the agent's device: float32, or int64 for whole numbers."""
-        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, np.float32 if array.dtype.kind == "f" else np.int64))
+        """An array as a tensor on the agent's device: float32, bytes as they are, int64 for other whole numbers."""
+        kind = np.float32 if array.dtype.kind == "f" else np.uint8 if array.dtype == np.uint8 else np.int64
+        tensor = rlgrad.from_numpy(np.ascontiguousarray(array, kind))
         return tensor if self.device == "cpu" else tensor.to(self.device)
 
     def descend(

@@ -16,7 +16,18 @@ from rlgrad.agents.heads import Head
 from rlgrad.backend.errors import nearest
 from rlgrad.nn.utils.rnn import PackedSequence
 
-__all__ = ["ACTIVATIONS", "Policy", "Recurrent", "Sequences", "cut_into_sequences", "mlp", "recurrent", "run_net"]
+__all__ = [
+    "ACTIVATIONS",
+    "Pixels",
+    "Policy",
+    "Recurrent",
+    "Sequences",
+    "cut_into_sequences",
+    "image_net",
+    "mlp",
+    "recurrent",
+    "run_net",
+]
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
     "tanh": nn.Tanh,
@@ -56,6 +67,43 @@ def mlp(
             nn.init.zeros_(layer.bias)
         layers += [layer] if last else [layer, ACTIVATIONS[activation]()]
     return nn.Sequential(*layers)
+
+
+class Pixels(nn.Module):
+    """uint8 images to numbers between 0 and 1; other inputs pass as floats."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        floats = images.to(rlgrad.float32)
+        return floats * (1.0 / 255.0) if images.dtype == rlgrad.uint8 else floats
+
+
+def image_net(shape: Sequence[int], sizes: Sequence[int], activation: str = "relu", gain: float = 1.0) -> nn.Sequential:
+    """Convolutions over images, with an MLP on top.
+
+    From 36 pixels on these are the three layers of DQN on Atari; for smaller images two layers of 3 x 3.
+
+    Args:
+        shape: (channels, height, width), at least 5 x 5 pixels.
+        sizes: widths of the MLP's hidden layers and its output.
+        activation: between the MLP's layers; ReLU between convolutions.
+        gain: gain of the last layer.
+
+    Source: Mnih et al., Human-level control through deep reinforcement learning (2015), methods.
+    """
+    channels, height, width = shape
+    if min(height, width) < 5:
+        raise ValueError(
+            f"Images of at least 5 x 5 pixels are needed, got {height} x {width}: pass a network of your own."
+        )
+    layout = [(32, 8, 4), (64, 4, 2), (64, 3, 1)] if min(height, width) >= 36 else [(16, 3, 1), (32, 3, 1)]
+    layers: list[nn.Module] = [Pixels()]
+    for filters, kernel, stride in layout:
+        layer = nn.Conv2d(channels, filters, kernel, stride)
+        nn.init.orthogonal_(layer.weight, gain=math.sqrt(2.0))
+        nn.init.zeros_(layer.bias)
+        layers += [layer, nn.ReLU()]
+        channels, height, width = filters, (height - kernel) // stride + 1, (width - kernel) // stride + 1
+    return nn.Sequential(*layers, nn.Flatten(), *mlp([channels * height * width, *sizes], activation, gain))
 
 
 class Policy(nn.Module):

@@ -15,7 +15,7 @@ from rlgrad import Tensor, nn
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.heads import CategoricalHead, make_head
-from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, mlp, recurrent, run_net
+from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, image_net, mlp, recurrent, run_net
 from rlgrad.agents.returns import gae
 from rlgrad.agents.rollout import Memory, Minibatch, Recording, RewardScaler, Rollout
 from rlgrad.envs import RunningMeanStd
@@ -115,7 +115,7 @@ class OnPolicyAgent(Agent):
             net = self._network(head.width, 0.01) if policy is None else policy
             self.model = _ActorCritic(Policy(net, head), self._network(1, 1.0) if value is None else value).to(device)
         self.recurrent = isinstance(net, Recurrent)
-        self.observation_stats = RunningMeanStd((self.observations.dim,))
+        self.observation_stats = RunningMeanStd(self.observations.shape)
         self.reward_scaler = RewardScaler(self.num_envs, self.config.gamma)
         self.memory = Memory()
         self.optimizer = self.build_optimizer()
@@ -123,6 +123,10 @@ class OnPolicyAgent(Agent):
     def _network(self, width: int, gain: float) -> nn.Module:
         config, dim = self.config, self.observations.dim
         sizes = [*config.hidden_sizes, width]
+        if self.observations.is_image:
+            if config.recurrent != "none":
+                raise ValueError("A recurrent agent on images needs networks of your own: pass `policy=` and `value=`.")
+            return image_net(self.observations.shape, sizes, config.activation, gain)
         if config.recurrent == "none":
             return mlp([dim, *sizes], config.activation, gain)
         return recurrent(config.recurrent, dim, config.recurrent_size, sizes, config.activation, gain)
@@ -154,7 +158,7 @@ class OnPolicyAgent(Agent):
         metrics = self.update(self.judge(recording))
         if self.config.normalize_observations:
             # After the update, so that the policy is improved on the inputs that it acted on.
-            self.observation_stats.update(recording.obs.reshape(-1, self.observations.dim))
+            self.observation_stats.update(recording.obs.reshape(-1, *self.observations.shape))
         self.num_updates += 1
         return metrics
 

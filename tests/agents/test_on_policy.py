@@ -1,6 +1,7 @@
 """What A2C, PPO and TRPO must do, on environments whose answers are known."""
 
 import pickle
+import warnings
 
 import gymnasium as gym
 import numpy as np
@@ -10,9 +11,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from rlgrad import nn
 from rlgrad.agents import A2C, PPO, TRPO, A2CConfig, PPOConfig, TRPOConfig
-from rlgrad.training import CheckpointError, NonFiniteError
+from rlgrad.training import Callback, CheckpointError, NonFiniteError
 
-from .worlds import Broken, Chain, Endless, Identity, Masked, Recall, assert_same_state
+from .worlds import Broken, Chain, Endless, Identity, Masked, Pictures, Recall, Stateless, assert_same_state
 
 SMALL = {"hidden_sizes": [16], "num_envs": 4}
 
@@ -33,7 +34,7 @@ def trpo(env, seed=0, **settings):
 
 
 AGENTS = {"ppo": ppo, "a2c": a2c, "trpo": trpo}
-FEED_FORWARD_AND_RECURRENT = [(name, kind) for name in AGENTS for kind in ("none", "lstm", "gru")]
+FEED_FORWARD_AND_RECURRENT = [*((name, "none") for name in AGENTS), ("ppo", "lstm"), ("a2c", "gru"), ("trpo", "gru")]
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -61,6 +62,27 @@ def test_they_learn_the_action_that_the_observation_names(name, space):
         assert after > 9.5
 
 
+def test_they_learn_from_images_kept_as_bytes():
+    agent = ppo(Pictures, gamma=0.0, learning_rate=2e-3, n_steps=16)
+    assert agent.collect().obs.dtype == np.uint8
+    agent.learn(2_500)
+    assert agent.evaluate(10).mean > 9
+
+
+def test_they_learn_from_dicts_of_observations():
+    class Named(Identity):
+        def __init__(self):
+            super().__init__()
+            self.observation_space = spaces.Dict({"noise": spaces.Box(-1, 1, (2,)), "target": spaces.Discrete(3)})
+
+        def observe(self):
+            return {"noise": self.np_random.uniform(-1, 1, 2).astype(np.float32), "target": super().observe()}
+
+    agent = a2c(Named, gamma=0.0).learn(8_000)
+    assert agent.evaluate(20).mean > 9.5
+    assert agent.predict({"noise": np.zeros(2, np.float32), "target": 2}) == 2
+
+
 @pytest.mark.parametrize(("name", "kind"), FEED_FORWARD_AND_RECURRENT)
 def test_they_solve_the_three_state_chain(name, kind):
     agent = AGENTS[name](Chain, recurrent=kind, recurrent_size=8, gamma=0.9).learn(6_000)
@@ -74,9 +96,9 @@ def test_ppo_solves_the_chain_with_continuous_actions():
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_only_a_recurrent_agent_recalls_what_it_saw(name):
-    forgetful = AGENTS[name](Recall, gamma=0.9).learn(4_000)
-    assert forgetful.evaluate(200).mean == pytest.approx(0.5, abs=0.15)
-    agent = AGENTS[name](Recall, recurrent="gru", recurrent_size=16, gamma=0.9, learning_rate=1e-2).learn(12_000)
+    forgetful = AGENTS[name](Recall, gamma=0.9).learn(2_000)
+    assert forgetful.evaluate(100).mean == pytest.approx(0.5, abs=0.2)
+    agent = AGENTS[name](Recall, recurrent="gru", recurrent_size=16, gamma=0.9, learning_rate=1e-2).learn(7_000)
     assert agent.evaluate(50).mean > 0.95
 
 
@@ -99,10 +121,49 @@ def test_an_episode_that_ends_is_worth_what_it_paid():
 
 @pytest.mark.parametrize(("name", "kind"), FEED_FORWARD_AND_RECURRENT)
 def test_the_same_seed_gives_the_same_run_bit_for_bit(name, kind):
-    first, second, other = (AGENTS[name]("CartPole-v1", s, recurrent=kind).learn(500) for s in (5, 5, 6))
+    first, second, other = (AGENTS[name]("CartPole-v1", s, recurrent=kind).learn(300) for s in (5, 5, 6))
     assert_same_state(first, second)
     weights = [next(iter(agent.model.parameters())).detach().numpy() for agent in (first, other)]
     assert not np.array_equal(*weights)
+
+
+@pytest.mark.parametrize(
+    ("name", "env", "settings"),
+    [
+        ("ppo", "CartPole-v1", {"recurrent": "lstm", "n_steps": 17}),
+        ("ppo", "Pendulum-v1", {"normalize_observations": True, "normalize_rewards": True}),
+        ("ppo", Recall, {"recurrent": "gru", "n_steps": 7, "learning_rate_end": 0.0}),
+        ("a2c", "CartPole-v1", {"n_steps": 5}),
+        ("a2c", Recall, {"recurrent": "lstm", "n_steps": 2}),
+        ("trpo", "CartPole-v1", {"n_steps": 17, "normalize_observations": True}),
+    ],
+)
+def test_a_run_that_is_stopped_anywhere_and_resumed_is_the_run_that_was_not(name, env, settings, tmp_path):
+    class StopAt(Callback):
+        def __init__(self, step):
+            self.step = step
+
+        def on_iteration(self, agent, metrics):
+            return agent.num_timesteps >= self.step
+
+    total = 1_500
+    whole = AGENTS[name](env, **settings).learn(total)
+    parts = AGENTS[name](env, **settings).learn(total, StopAt(500))
+    parts.save(tmp_path / "agent.safetensors")
+    resumed = type(parts).load(tmp_path / "agent.safetensors", env=None if isinstance(env, str) else env)
+    assert 500 <= resumed.num_timesteps < total
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        resumed.learn(total)
+    assert_same_state(whole, resumed)
+
+
+def test_an_environment_that_does_not_give_its_state_begins_new_episodes_and_says_so(tmp_path):
+    ppo(Stateless, n_steps=16).learn(64).save(tmp_path / "agent.safetensors")
+    resumed = PPO.load(tmp_path / "agent.safetensors", env=Stateless)
+    with pytest.warns(UserWarning, match="Stateless does not give its state, so the resumed run begins new episodes"):
+        resumed.learn(128)
+    assert set(resumed.runner.tracker.state_dict()["recent"][:, 1]) == {7}
 
 
 @pytest.mark.parametrize(("name", "kind"), FEED_FORWARD_AND_RECURRENT)

@@ -266,7 +266,7 @@ def test_mistakes_in_the_constructor_are_named():
     class Wordy(Endless):
         observation_space = gym.spaces.Text(5)
 
-    with pytest.raises(TypeError, match="Text.* is not supported: expected Box"):
+    with pytest.raises(TypeError, match=r"Text.* is not supported: expected Box"):
         Reinforce(Wordy)
     with pytest.raises(ValueError, match="total_timesteps must be at least 1, got 0"):
         Reinforce("CartPole-v1", ReinforceConfig(**SMALL)).learn(0)

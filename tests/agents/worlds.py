@@ -25,6 +25,20 @@ class World(gym.Env):
         return self.observe(), reward, self.count == self.length, False, {}
 
 
+class Stateless(World):
+    """Seven steps of nothing, without a word about its state."""
+
+    observation_space = spaces.Box(-1, 1, (1,))
+    action_space = spaces.Discrete(2)
+    length = 7
+
+    def observe(self):
+        return np.zeros(1, np.float32)
+
+    def pay(self, action):
+        return 1.0
+
+
 class Identity(World):
     """Pays for the action that the observation names: 1 per matching component, or minus the distance."""
 
@@ -62,6 +76,19 @@ class Identity(World):
         return float(np.mean(np.asarray(action) == self.target))
 
 
+class Pictures(Identity):
+    """`Identity` whose observation is a picture with a bright stripe in the target's place."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Box(0, 255, (9, 9, 1), np.uint8)
+
+    def observe(self):
+        picture = np.zeros((9, 9, 1), np.uint8)
+        picture[:, 3 * super().observe() + 1] = 255
+        return picture
+
+
 class Chain(World):
     """Three states in a row: the action that each one names leads on, the wrong one ends the episode.
 
@@ -91,6 +118,12 @@ class Recall(World):
     observation_space = spaces.Box(-1, 1, (2,))
     action_space = spaces.Discrete(2)
     length = 3
+
+    def state_dict(self):
+        return {"cue": self.cue, "count": self.count}
+
+    def load_state_dict(self, state):
+        self.cue, self.count = state["cue"], state["count"]
 
     def begin(self):
         self.cue = int(self.np_random.integers(2))
