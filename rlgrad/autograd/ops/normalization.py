@@ -11,83 +11,123 @@ from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.define import assign
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.kernels import norms
 
-# The input is seen in a shape in which the statistics are taken over whole axes, and the weights in one that broadcasts.
+_POINTS = 8  # from which on a plane of a sample is worth statistics of its own
+
+Shape = tuple[int, ...]
 
 
-def _forward(
-    xp: Any,
-    x: Any,
-    weight: Any,
-    bias: Any,
-    inner: tuple[int, ...],
-    axes: tuple[int, ...],
-    affine: tuple[int, ...],
-    eps: float,
-) -> tuple[Any, Any, Any, Any]:
-    """The result, the normalised input, one over its spread, and the mean."""
+def _view(shape: Shape, groups: int) -> tuple[Shape, Shape, Shape]:
+    """Shape, dimensions that the statistics are taken over, and dimensions that the weights are the same along.
+
+    Args:
+        shape: ``(rows, features)``, or ``(batch, channels, points)``.
+        groups: of channels that have statistics of their own; 0 for channels over the whole batch. Ignored for rows.
+    """
+    if len(shape) == 2:
+        return shape, (1,), (0,)
+    batch, channels, points = shape
+    if groups:
+        return (batch, groups, channels // groups, points), (2, 3), (0, 3)
+    return shape, (0, 2), (0, 2)
+
+
+def _affine(inner: Shape, wide: Shape) -> Shape:
+    return tuple([1 if i in wide else n for i, n in enumerate(inner)])
+
+
+def _by_parts(xp: Any, shape: Shape, *arrays: Any) -> bool:
+    """Whether the passes of ``kernels.norms`` pay for these arrays."""
+    dtype = arrays[0].dtype
+    if xp is not np or 0 in shape or dtype.char not in "fd" or (shape[2:] and shape[2] < _POINTS):
+        return False
+    return all(a is None or a.dtype is dtype for a in arrays)
+
+
+def _forward(xp: Any, x: Any, weight: Any, bias: Any, shape: Shape, groups: int, eps: float) -> tuple[Any, Any, Any]:
+    """The result, the mean and one over the spread."""
+    inner, axes, wide = _view(shape, groups)
+    affine = _affine(inner, wide)
+    if _by_parts(xp, shape, x, weight, bias):
+        flat = np.ascontiguousarray(x).reshape(shape)
+        w, b = [None if a is None else a.reshape(-1) for a in (weight, bias)]
+        found = norms.rows(flat, w, b, eps) if len(shape) == 2 else norms.planes(flat, w, b, groups, eps)
+        out, mean, rstd = found
+        kept = tuple([1 if i in axes else n for i, n in enumerate(inner)])
+        return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
     a = x.reshape(inner)
     mean = a.mean(axis=axes, keepdims=True)
-    normal = a - mean
-    variance = (normal * normal).mean(axis=axes, keepdims=True)
+    out = a - mean
+    variance = (out * out).mean(axis=axes, keepdims=True)
     variance += eps
     rstd = 1 / xp.sqrt(variance)
-    normal *= rstd
-    out = normal if weight is None else normal * weight.reshape(affine)
+    out *= rstd
+    if weight is not None:
+        out = out * weight.reshape(affine)
     if bias is not None:
-        out = out + bias.reshape(affine) if weight is None else xp.add(out, bias.reshape(affine), out=out)
-    if out is normal:
-        out = normal.copy()
-    return out.reshape(x.shape), normal, rstd, mean
+        out = out + bias.reshape(affine)
+    return out.reshape(x.shape), mean, rstd
 
 
 def _vjp(
     ns: Any,
     grads: Any,
     wants: Sequence[bool],
+    x: Any,
     weight: Any,
     bias: Any,
     out1: Any,
     out2: Any,
-    x_shape: Any,
-    inner: Any,
-    axes: Any,
-    affine: Any,
+    shape: Shape,
+    groups: int,
     eps: float,
 ) -> list[Any]:
-    """Ba et al. (2016), section 3; also of the normalised input and the spread, for second derivatives."""
-    dx = dw = db = None
-    g = ns.reshape(grads[0], inner) if 0 in grads else None
-    wide = tuple([i for i, n in enumerate(affine) if n == 1])
+    """Ba et al. (2016), section 3; also of the mean and the spread, for second derivatives."""
+    inner, axes, wide = _view(shape, groups)
+    g = grads.get(0)
+    only = 1 not in grads and 2 not in grads
+    if only and not ns.recorded and _by_parts(ns.xp, shape, x, g, weight):
+        return _vjp_by_parts(g, x, weight, bias, out1, out2, shape, groups)
+    affine = _affine(inner, wide)
     count = 1
     for axis in axes:
         count *= inner[axis]
-    count = count or 1  # of an empty batch
-    if g is not None and wide == axes and 1 not in grads and 2 not in grads:
-        # The sums that the weights need serve the input too: two passes instead of four.
-        along, total = ns.sum(g * out1, axes, True), ns.sum(g, axes, True)
-        if wants[0]:
-            scale = out2 if weight is None else out2 * ns.reshape(weight, affine)
-            dx = (g - out1 * (along * (1.0 / count)) - total * (1.0 / count)) * scale
-            dx = ns.reshape(dx, x_shape)
-        dw = ns.reshape(along, weight.shape) if wants[1] else None
-        return [dx, dw, ns.reshape(total, bias.shape) if wants[2] else None]
-    if g is not None and wants[1]:
-        dw = ns.reshape(ns.sum(g * out1, wide, True), weight.shape)
-    if g is not None and wants[2]:
-        db = ns.reshape(ns.sum(g, wide, True), bias.shape)
+    a = ns.reshape(x, inner)
+    normal = (a - out1) * out2
+    dx = dw = db = None
+    if g is not None:
+        g = ns.reshape(g, inner)
+        if wants[1]:
+            dw = ns.reshape(ns.sum(g * normal, wide, True), weight.shape)
+        if wants[2]:
+            db = ns.reshape(ns.sum(g, wide, True), bias.shape)
     if wants[0]:
-        h = None if g is None else g if weight is None else g * ns.reshape(weight, affine)
-        if 1 in grads:
-            h = grads[1] if h is None else h + grads[1]
-        if h is not None:
-            dx = (h - ns.mean(h, axes, True) - out1 * ns.mean(h * out1, axes, True)) * out2
-        if 2 in grads:
-            part = grads[2] * (out2 * out2) * out1 * (-1.0 / count)
-            dx = part if dx is None else dx + part
+        if g is not None:
+            h = g if weight is None else g * ns.reshape(weight, affine)
+            dx = (h - ns.mean(h, axes, True) - normal * ns.mean(h * normal, axes, True)) * out2
+        for factor, part in ((1.0 / count, grads.get(1)), (-1.0 / count, grads.get(2))):
+            if part is not None:
+                slope = ns.expand(part, inner) if factor > 0 else part * (out2 * out2) * normal
+                dx = slope * factor if dx is None else dx + slope * factor
         if dx is not None:
-            dx = ns.reshape(dx, x_shape)
+            dx = ns.reshape(dx, x.shape)
     return [dx, dw, db]
+
+
+def _vjp_by_parts(g: Any, x: Any, weight: Any, bias: Any, mean: Any, rstd: Any, shape: Shape, groups: int) -> list[Any]:
+    g, flat = np.ascontiguousarray(g).reshape(shape), np.ascontiguousarray(x).reshape(shape)
+    w = None if weight is None else weight.reshape(-1)
+    if len(shape) == 2:
+        dx, dw, db = norms.rows_adjoint(g, flat, w, mean.reshape(-1), rstd.reshape(-1))
+    else:
+        kept = (shape[0], groups) if groups else (shape[1],)
+        dx, dw, db = norms.planes_adjoint(g, flat, w, mean.reshape(kept), rstd.reshape(kept), groups)
+    return [
+        dx.reshape(x.shape),
+        None if weight is None else dw.reshape(weight.shape),
+        None if bias is None else db.reshape(bias.shape),
+    ]
 
 
 def _entry(name: str, node: str) -> Op:
@@ -139,22 +179,9 @@ def layer_norm(
         weight, bias: ``normalized_shape``.
     """
     shape = _extents("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    inner = input._array.shape
-    lead = len(inner) - len(shape)
-    axes = tuple(range(lead, len(inner)))
-    affine = (1,) * lead + shape
-    if shape == (1,) * len(shape):  # a scale over extents of one is not told from broadcasting by its shape
-        return _plain_affine(apply(_layer_norm, (input, None, None), (inner, axes, affine, eps))[0], weight, bias)
-    if 1 in shape:
-        whole = (*inner[:lead], int(np.prod(shape)))
-        axes, affine = (lead,), (*(1,) * lead, whole[-1])
-        return apply(_layer_norm, (input, weight, bias), (whole, axes, affine, eps))[0]
-    return apply(_layer_norm, (input, weight, bias), (inner, axes, affine, eps))[0]
-
-
-def _plain_affine(result: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    result = result if weight is None else result * weight
-    return result if bias is None else result + bias
+    features = int(np.prod(shape))
+    rows = int(np.prod(input._array.shape[: input._array.ndim - len(shape)]))
+    return apply(_layer_norm, (input, weight, bias), ((rows, features), 1, eps))[0]
 
 
 def group_norm(
@@ -179,10 +206,7 @@ def group_norm(
     points = int(np.prod(shape[2:]))
     if batch * channels // num_groups * num_groups and batch * points * (channels // num_groups) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
-    inner = (batch, num_groups, channels // num_groups, points)
-    return apply(_group_norm, (input, weight, bias), (inner, (2, 3), (1, num_groups, channels // num_groups, 1), eps))[
-        0
-    ]
+    return apply(_group_norm, (input, weight, bias), ((batch, channels, points), num_groups, eps))[0]
 
 
 def batch_norm(
@@ -226,8 +250,7 @@ def batch_norm(
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size torch.Size({list(shape)})"
         )
-    inner = (shape[0], channels, points)
-    out, _, rstd, mean = apply(_batch_norm, (input, weight, bias), (inner, (0, 2), (1, channels, 1), eps))
+    out, mean, rstd = apply(_batch_norm, (input, weight, bias), ((shape[0], channels, points), 0, eps))
     if count and (running_mean is not None or running_var is not None):
         with no_grad():
             if running_mean is not None:
@@ -269,8 +292,7 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})"
         )
     _vector("instance_norm", input, channels, weight=weight, bias=bias)
-    inner = (batch, channels, points)
-    out, _, rstd, mean = apply(_batch_norm, (input, weight, bias), (inner, (2,), (1, channels, 1), eps))
+    out, mean, rstd = apply(_batch_norm, (input, weight, bias), ((batch, channels, points), channels, eps))
     with no_grad():
         if running_mean is not None:
             _move(running_mean, mean._array.mean(0).reshape(-1), momentum)

@@ -3,7 +3,21 @@
 Every kernel takes the range of samples to work on as its last two arguments, see :func:`rlgrad.backend.kernels.jit.shared`.
 """
 
+from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums
 from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
 from rlgrad.backend.compiled.windows import gather, scatter
 
-__all__ = ["gather", "input_tiles", "input_tiles_adjoint", "output", "output_adjoint", "scatter"]
+__all__ = [
+    "affine",
+    "combined",
+    "gather",
+    "input_tiles",
+    "input_tiles_adjoint",
+    "moments",
+    "output",
+    "output_adjoint",
+    "rows",
+    "rows_adjoint",
+    "scatter",
+    "sums",
+]
