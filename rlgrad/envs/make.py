@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from rlgrad.envs.atari import atari
@@ -27,8 +28,12 @@ _NUMPY_ENVIRONMENTS = {
     "MountainCarContinuous-v0": "rlgrad.envs.mountain_car:MountainCarContinuousVectorEnv",
     "Pendulum-v1": "rlgrad.envs.pendulum:PendulumVectorEnv",
 }
-"""Ids with an array implementation that resets in the step which ends an episode."""
+"""Ids with an array implementation that resets in the step which ends an episode.
 
+`gymnasium.make_vec` knows them as "rlgrad/CartPole-v1" and so on.
+"""
+
+_NAMESPACE = "rlgrad/"
 _VECTORIZATIONS = ("auto", "vector", "sync", "async", "envpool")
 
 
@@ -84,7 +89,7 @@ def make(
     if isinstance(env, str):
         if env.startswith("ALE/") and env_options.pop("preprocess", True):
             return make(atari(env, **env_options), num_envs, vectorization)
-        name = _resolve(env)
+        name = _resolve(env.removeprefix(_NAMESPACE))
         if vectorization in ("auto", "vector") and name in _NUMPY_ENVIRONMENTS:
             return _make_numpy(name, num_envs, env_options)
 
@@ -162,18 +167,27 @@ def _nearest_ids(env_id: str) -> str:
     return f" The nearest ids are: {', '.join(registered[name] for name in close)}."
 
 
-def _make_numpy(env_id: str, num_envs: int, env_options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
+def _array_spec(env_id: str, name: str) -> EnvSpec:
+    """Gymnasium's entry for `env_id`, under another name and with our array implementation."""
     spec = gym.spec(env_id)
-    # Going through make_vec applies the id's step limit and keyword arguments, and sets `envs.spec`.
-    options = {**spec.kwargs, **env_options}
-    array_spec = gym.envs.registration.EnvSpec(
-        id=env_id,
+    return EnvSpec(
+        id=name,
         entry_point=spec.entry_point,
         vector_entry_point=_NUMPY_ENVIRONMENTS[env_id],
         max_episode_steps=spec.max_episode_steps,
         reward_threshold=spec.reward_threshold,
+        kwargs=dict(spec.kwargs),
     )
-    return gym.make_vec(array_spec, num_envs, vectorization_mode="vector_entry_point", **options)
+
+
+for _id in _NUMPY_ENVIRONMENTS:
+    if _id in gym.registry:
+        gym.registry[_NAMESPACE + _id] = _array_spec(_id, _NAMESPACE + _id)
+
+
+def _make_numpy(env_id: str, num_envs: int, env_options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
+    # Going through make_vec applies the id's step limit and keyword arguments, and sets `envs.spec`.
+    return gym.make_vec(_array_spec(env_id, env_id), num_envs, vectorization_mode="vector_entry_point", **env_options)
 
 
 _EXTRAS = (

@@ -131,3 +131,32 @@ def test_a_vector_environment_in_another_autoreset_mode_is_refused(mode):
         bad.metadata = {}
     with pytest.raises(ValueError, match=r"(resets in|does not say).*SAME_STEP"):
         make(bad)
+
+
+def test_gymnasium_makes_the_array_implementations_by_name():
+    envs = gym.make_vec("rlgrad/Acrobot-v1", 3, vectorization_mode="vector_entry_point")
+    assert type(envs).__name__ == "AcrobotVectorEnv"
+    assert (envs.num_envs, envs.max_episode_steps) == (3, 500)
+    assert make("rlgrad/CartPole-v1", 2).spec.id == "CartPole-v1"
+    with pytest.raises(ValueError, match="nearest ids are: CartPole-v1"):
+        make("CartPol-v1")
+
+
+def test_processes_give_the_trajectories_of_synchronous_copies():
+    def play(vectorization):
+        envs = make("MountainCar-v0", 2, vectorization=vectorization, max_episode_steps=7)
+        seen = [envs.reset(seed=3)[0]]
+        for step in range(20):
+            obs, rewards, terminated, truncated, infos = envs.step(np.full(2, step % 3))
+            seen += [
+                obs.copy(),
+                rewards,
+                terminated,
+                truncated,
+                *[x for x in infos.get("final_obs", ()) if x is not None],
+            ]
+        envs.close()
+        return seen
+
+    for a, b in zip(play("sync"), play("async"), strict=True):
+        np.testing.assert_array_equal(a, b)

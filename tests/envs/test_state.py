@@ -38,7 +38,7 @@ def play(envs, steps, seed):
     seen = []
     for _ in range(steps):
         obs, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-        seen += [obs, rewards, terminated, truncated]
+        seen += [*(obs if isinstance(obs, tuple) else [obs]), rewards, terminated, truncated]
         seen += [x for x in infos.get("final_obs", ()) if x is not None]
     return [np.array(x) for x in seen]
 
@@ -55,6 +55,8 @@ CASES["copies that only check"] = lambda: make(
     lambda: gym.wrappers.PassiveEnvChecker(gym.wrappers.OrderEnforcing(Walk())), 3
 )
 CASES["copies that tell their state"] = lambda: make(limited_walk, 3)
+for _id in [*ARRAYS, "FrozenLake-v1", "Blackjack-v1", "CliffWalking-v1"]:
+    CASES[f"synchronous {_id}"] = lambda name=_id: make(name, 2, vectorization="sync", max_episode_steps=25)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -73,6 +75,20 @@ def test_a_restored_environment_goes_on_bit_for_bit(name, tmp_path):
         np.testing.assert_array_equal(a, b)
 
 
+def test_physics_of_mujoco_goes_on_bit_for_bit(tmp_path):
+    for package in ("mujoco", "imageio"):
+        pytest.importorskip(package)
+    envs, other = (make("Hopper-v5", 2) for _ in range(2))
+    envs.reset(seed=0)
+    play(envs, 60, 1)
+    save_checkpoint(tmp_path / "envs.safetensors", state_of(envs))
+    expected = play(envs, 60, 2)
+    other.reset(seed=99)
+    restore(other, load_checkpoint(tmp_path / "envs.safetensors"))
+    for a, b in zip(play(other, 60, 2), expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_a_state_is_a_copy():
     envs = make("Pendulum-v1", 2)
     envs.reset(seed=0)
@@ -85,7 +101,7 @@ def test_a_state_is_a_copy():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: make("FrozenLake-v1", 2),
+        lambda: make("CartPole-v1", 2, vectorization="async"),
         lambda: wrappers.NormalizeReward(make("Pendulum-v1", 2)),
         lambda: wrappers.RecordEpisodeStatistics(make("Pendulum-v1", 2)),
         lambda: gym.wrappers.FrameStackObservation(Walk(), 3),
@@ -95,6 +111,7 @@ def test_what_cannot_tell_its_state_gives_none(build):
     envs = build()
     envs.reset(seed=0)
     assert state_of(envs) is None
+    envs.close()
 
 
 def test_a_state_of_other_environments_is_refused():
