@@ -66,11 +66,11 @@ def endless(continuous, terminates=False):
 def test_dqn_learns_the_action_that_the_observation_names(variant):
     agent = dqn(lambda: Identity(spaces.Discrete(3, start=-1)), gamma=0.5, **VARIANTS[variant])
     assert agent.evaluate(20).mean < 8
-    assert agent.learn(1500).evaluate(20).mean > 9.5
+    assert agent.learn(700).evaluate(20).mean > 9.5
 
 
 def test_discrete_sac_learns_the_action_that_the_observation_names():
-    agent = sac(Identity, gamma=0.0, entropy_ratio=0.1).learn(2000)
+    agent = sac(Identity, gamma=0.0, entropy_ratio=0.1).learn(800)
     assert agent.evaluate(20).mean > 9.5
 
 
@@ -79,24 +79,24 @@ def test_continuous_actions_fill_bounds_that_are_not_symmetric(name):
     space = spaces.Box(np.array([0.0, -4.0], np.float32), np.array([10.0, 2.0], np.float32))
     agent = CONTINUOUS[name](lambda: Identity(space), gamma=0.0)
     before = agent.evaluate(20).mean
-    after = agent.learn(2500).evaluate(20).mean
+    after = agent.learn(1000).evaluate(20).mean
     assert before < -2.5
     assert after > -1.2
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["plain", "n_step", "quantile", "rainbow"])
 def test_dqn_solves_the_three_state_chain(variant):
-    assert dqn(Chain, gamma=0.9, **VARIANTS[variant]).learn(2500).evaluate(10).mean == 1.0
+    assert dqn(Chain, gamma=0.9, **VARIANTS[variant]).learn(1200).evaluate(10).mean == 1.0
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_they_solve_the_chain_with_continuous_actions(name):
     agent = CONTINUOUS[name](lambda: Chain(continuous=True), gamma=0.9, learning_starts=300)
-    assert agent.learn(2500).evaluate(10).mean == 1.0
+    assert agent.learn(1000).evaluate(10).mean == 1.0
 
 
 def test_discrete_sac_solves_the_chain():
-    assert sac(Chain, gamma=0.9, entropy_ratio=0.2).learn(2500).evaluate(10).mean == 1.0
+    assert sac(Chain, gamma=0.9, entropy_ratio=0.2).learn(1200).evaluate(10).mean == 1.0
 
 
 def value_of(agent):
@@ -116,19 +116,19 @@ def obs_and(agent, obs):
 @pytest.mark.parametrize("name", EVERY)
 def test_a_time_limit_is_not_the_end_of_the_task(name):
     settings = {"gamma": 0.98, "batch_size": 16, "train_freq": 4, "gradient_steps": 4}
-    settings |= {"dqn": {"target_update_interval": 4}, "td3": {"tau": 0.1, "policy_delay": 1}}.get(name, {"tau": 0.1})
+    settings |= {"dqn": {"target_update_interval": 4}, "td3": {"tau": 0.5, "policy_delay": 1}}.get(name, {"tau": 0.5})
     if "sac" in name:
         settings |= {"alpha": 1e-6, "learn_alpha": False}
     continuous = name in CONTINUOUS
-    agent = EVERY[name](endless(continuous), **settings).learn(3000)
+    agent = EVERY[name](endless(continuous), **settings).learn(3000 if name == "dqn" else 1000)
     assert value_of(agent) == pytest.approx(50.0, abs=1.0)
     # With a real end, one transition in eight leads to nothing: V = 1 + 0.98 * 7 / 8 V. The Huber loss of DQN is
     # nearer to the median of what follows than to its mean.
-    ending = EVERY[name](endless(continuous, terminates=True), **settings).learn(1500)
+    ending = EVERY[name](endless(continuous, terminates=True), **settings).learn(500)
     if name == "dqn":
         assert value_of(ending) < 47.0
     else:
-        assert value_of(ending) == pytest.approx(1 / (1 - 0.98 * 7 / 8), abs=1.0)
+        assert value_of(ending) == pytest.approx(1 / (1 - 0.98 * 7 / 8), abs=3.0)
 
 
 @pytest.mark.parametrize(
@@ -167,6 +167,18 @@ def test_a_run_that_was_stopped_goes_on_bit_for_bit(make, settings, tmp_path):
     resumed.learn(400)
     assert 0 < stopped.num_updates < resumed.num_updates
     assert_same_state(whole, resumed)
+
+
+@pytest.mark.parametrize(
+    ("make", "env", "settings"),
+    [(dqn, "CartPole-v1", VARIANTS["rainbow"]), (td3, "Pendulum-v1", {"noise": "ou"}), (sac, "Pendulum-v1", {})],
+    ids=["rainbow", "td3", "sac"],
+)
+def test_a_run_goes_on_in_the_middle_of_episodes(make, env, settings, tmp_path):
+    whole = make(env, num_envs=2, **settings).learn(260)
+    stopped = make(env, num_envs=2, **settings).learn(130)
+    stopped.save(tmp_path / "agent")
+    assert_same_state(type(stopped).load(tmp_path / "agent").learn(260), whole)
 
 
 @pytest.mark.parametrize("weights", [None, np.array([0.1, 1.0, 0.5, 0.0], np.float32)])
