@@ -8,6 +8,9 @@ Example:
     tensor([0.5000, 0.5000])
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from rlgrad.autograd.ops.decompositions import (
     LinAlgError,
     cholesky,
@@ -56,3 +59,18 @@ __all__ = [
     "svdvals",
     "vector_norm",
 ]
+
+_LATER = {
+    "factorizations": ("cholesky_ex householder_product inv_ex lu lu_factor lu_factor_ex lu_solve solve_ex"),
+    "matrix_functions": "cond diagonal matrix_exp tensorinv tensorsolve vander vecdot",
+}
+_MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}
+__all__ += list(_MODULE_OF)
+
+
+def __getattr__(name: str) -> _Any:
+    """What few programs use is imported when it is first asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'rlgrad.linalg' has no attribute {name!r}")
+    found = globals()[name] = getattr(_import_module(f"rlgrad.autograd.ops.{_MODULE_OF[name]}"), name)
+    return found

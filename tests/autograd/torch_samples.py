@@ -85,7 +85,7 @@ def convert(value: Any, leaves: list[Any], grad: bool) -> Any:
     if isinstance(value, torch.Tensor):
         if value.layout is not torch.strided or any(word in str(value.dtype) for word in UNTYPED):
             raise Unsupported(str(value.dtype))
-        if value.is_conj() or value.is_neg() or value.ndim > 64:
+        if value.is_meta or value.is_conj() or value.is_neg() or value.ndim > 64:
             raise Unsupported("conjugate, or more dimensions than NumPy has")
         tensor = rlgrad.from_numpy(np.array(value.detach().numpy(), order="K"))
         if grad and value.requires_grad:
@@ -189,7 +189,7 @@ def cotangents(results: list[Any]) -> list[np.ndarray]:
 
 def gradients(library: Any, results: Any, leaves: list[Any], order: int) -> list[list[Any]]:
     """Gradients of all differentiable results, and for the second order those of the gradients."""
-    results = [y for y in flat(results) if isinstance(y, library.Tensor) and y.requires_grad]
+    results = [y for y in flat(results) if isinstance(y, library.Tensor) and y.requires_grad and y.numel()]
     seeds = [library.from_numpy(g).to(y.dtype) for g, y in zip(cotangents(results), results, strict=True)]
     if order == 1:
         return [_filled(library, library.autograd.grad(results, leaves, seeds, allow_unused=True), leaves)]
@@ -341,7 +341,7 @@ class Comparison:
         except Unsupported:
             return None
         other = fill(copied, sample, True)
-        if not other.leaves:
+        if not any(x.numel() for x in other.leaves):
             return None
         process = sample.output_process_fn_grad
         expected, error = attempt(

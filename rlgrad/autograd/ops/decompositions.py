@@ -17,6 +17,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, one_dim
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -91,7 +92,7 @@ _solve = Op(
 )
 
 
-def _pinv_vjp(ns: Any, g: Any, a: Any, out: Any, rcond: Any) -> Any:
+def _pinv_vjp(ns: Any, g: Any, a: Any, out: Any) -> Any:
     """Golub and Pereyra (1973), "The differentiation of pseudo-inverses"."""
     g, p = _mt(ns, g), out
     pt = _mt(ns, p)
@@ -104,7 +105,60 @@ def _pinv_vjp(ns: Any, g: Any, a: Any, out: Any, rcond: Any) -> Any:
     return -_mt(ns, k @ p) + (g - a @ k) @ p @ pt + pk - (pk @ p) @ a
 
 
-_pinv = Op("pinv", lambda xp, a, rcond: xp.linalg.pinv(a, rcond), (_pinv_vjp,), node="LinalgPinvBackward0")
+def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    """Forward (or back) substitution: row by row in small blocks, by halves in large ones."""
+    n = a.shape[-1]
+    if n > 16:
+        half = n // 2
+        first, second = slice(0, half), slice(half, n)
+        if upper:
+            first, second = second, first
+        x = _substitute(xp, a[..., first, first], b[..., first, :], upper, unit)
+        rest = b[..., second, :] - a[..., second, first] @ x
+        y = _substitute(xp, a[..., second, second], rest, upper, unit)
+        return xp.concatenate([y, x] if upper else [x, y], -2)
+    out = xp.array(b)
+    for i in range(n - 1, -1, -1) if upper else range(n):
+        known = slice(i + 1, n) if upper else slice(0, i)
+        row = out[..., i, :] - (a[..., i, None, known] @ out[..., known, :])[..., 0, :]
+        out[..., i, :] = row if unit else row / a[..., i, i, None]
+    return out
+
+
+def _solve_triangular_forward(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return _substitute(xp, a, xp.broadcast_to(b, (*lead, *b.shape[-2:])), upper, unit)
+
+
+def _solve_triangular_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, upper: bool, unit: bool) -> Any:
+    back = -(ns.solve_triangular(_mt(ns, a), g, not upper, unit) @ _mt(ns, out))
+    triangle = ns.triu(back, int(unit)) if upper else ns.tril(back, -int(unit))
+    return _unbroadcast(ns, triangle, a_shape)
+
+
+_solve_triangular = Op(
+    "solve_triangular",
+    _solve_triangular_forward,
+    (
+        _solve_triangular_vjp,
+        lambda ns, g, a, b_shape, upper, unit: _unbroadcast(
+            ns, ns.solve_triangular(_mt(ns, a), g, not upper, unit), b_shape
+        ),
+    ),
+    node="LinalgSolveTriangularBackward0",
+)
+
+
+def _pinv_forward(xp: Any, a: Any, atol: Any, rtol: Any) -> Any:
+    if not a.size:
+        return xp.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
+    u, values, vh = xp.linalg.svd(a, False)
+    small = values <= _negligible(wrap(a), values, atol, rtol)
+    inverses = xp.where(small, 0, 1 / xp.where(small, 1, values)).astype(a.dtype)
+    return xp.swapaxes(vh, -1, -2) @ (inverses[..., None] * xp.swapaxes(u, -1, -2))
+
+
+_pinv = Op("pinv", _pinv_forward, (_pinv_vjp,), node="LinalgPinvBackward0")
 
 # Determinants
 
@@ -205,11 +259,20 @@ _eigh = Op("eigh", _eigh_forward, (_eigh_vjp,), multiple=True, node="LinalgEighB
 
 def _svd_vjp(ns: Any, grads: Any, out0: Any, out1: Any, out2: Any, a_shape: Any, full: bool) -> Any:
     u, s, vt = out0, out1, out2
-    if full and a_shape[-2] != a_shape[-1] and (0 in grads or 2 in grads):
-        raise RuntimeError("linalg.svd: derivatives of U and Vh need full_matrices=False")
+    if 0 in a_shape:
+        return ns.zeros(next(iter(grads.values())), a_shape)
     if full and a_shape[-2] != a_shape[-1]:
-        k = min(a_shape[-2:])
-        u, vt = ns.narrow(u, u.ndim - 1, 0, k), ns.narrow(vt, vt.ndim - 2, 0, k)
+        k, last = min(a_shape[-2:]), u.ndim - 1
+        u, vt = ns.narrow(u, last, 0, k), ns.narrow(vt, last - 1, 0, k)
+        grads = dict(grads)
+        for output, dim in ((0, last), (2, last - 1)):
+            if output in grads:
+                g = grads[output]
+                if bool(ns.array(ns.narrow(g, dim, k, g.shape[dim] - k)).any()):
+                    raise RuntimeError(
+                        "linalg.svd: vectors beyond the smaller extent have no derivative; use full_matrices=False"
+                    )
+                grads[output] = ns.narrow(g, dim, 0, k)
     ut, v, row = _mt(ns, u), _mt(ns, vt), _row(ns, s)
     total = (u * _row(ns, grads[1])) @ vt if 1 in grads else None
     if 0 in grads or 2 in grads:
@@ -329,22 +392,32 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
         left: whether ``A`` stands on the left.
     """
     _matrix("solve", A, True)
-    if A._array.dtype != B._array.dtype:
-        raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found {A.dtype!r} and {B.dtype!r}"
-        )
+    _same_dtype("solve", A, B)
     a, b = A._array.shape, B._array.shape
     vector = len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
     if vector:
         if b[-1] != a[-1]:
             raise RuntimeError(f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({a} and {b})")
-        return solve(A, B.unsqueeze(-1), left=True).squeeze(-1)
+        return renamed(solve(A, B.unsqueeze(-1), left=True).squeeze(-1), "LinalgSolveExBackward0")
+    _solvable("solve", A, B, left)
+    return apply(_solve, (A, B)) if left else apply(_solve, (A.mT, B.mT)).mT
+
+
+def _same_dtype(name: str, A: Tensor, B: Tensor) -> None:
+    if A._array.dtype != B._array.dtype:
+        raise RuntimeError(
+            f"linalg.{name}: Expected A and B to have the same dtype, but found {A.dtype!r} and {B.dtype!r}"
+        )
+
+
+def _solvable(name: str, A: Tensor, B: Tensor, left: bool) -> None:
+    _same_dtype(name, A, B)
+    a, b = A._array.shape, _matrix(name, B)._array.shape
     if b[-2 if left else -1] != a[-1]:
         raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
+            f"linalg.{name}: Incompatible shapes of A and B for the equation {'AX' if left else 'XA'} = B "
             f"({a[-2]}x{a[-1]} and {b[-2]}x{b[-1]})"
         )
-    return apply(_solve, (A, B)) if left else apply(_solve, (A.mT, B.mT)).mT
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -357,13 +430,11 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
         unitriangular: take the diagonal to be ones.
     """
     _matrix("solve_triangular", A, True)
-    if unitriangular:
-        xp = module_of(A._array)
-        triangle = A.triu(1) if upper else A.tril(-1)
-        triangle = triangle + wrap(xp.eye(A.shape[-1], dtype=A._array.dtype))
-    else:
-        triangle = A.triu() if upper else A.tril()
-    return solve(triangle, B, left=left)
+    _solvable("solve_triangular", A, B, left)
+    if not left:
+        transposed = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
+        return renamed(transposed.mT, "LinalgSolveTriangularBackward0")
+    return apply(_solve_triangular, (A, B), (upper, unitriangular))
 
 
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, rcond: Any = None) -> Tensor:
@@ -372,13 +443,15 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     Args:
         rtol: singular values below this share of the largest count as zero.
     """
-    _matrix("pinv", A)
-    share = rcond if rcond is not None else rtol
-    if share is None:
-        share = 0.0 if atol is not None else max(A.shape[-2:]) * float(np.finfo(A._array.dtype).eps)
-    if atol is not None and A._array.size:
-        share = max(float(share), float(atol) / float(np.linalg.norm(A.detach().numpy(force=True), 2, (-2, -1)).max()))
-    return apply(_pinv, (A,), (float(share),))
+    _matrix("pinv", A, hermitian)
+    if hermitian:
+        values, vectors = eigh(A)
+        small = wrap(
+            abs(values._array) <= _negligible(A, abs(values._array), atol, rcond if rcond is not None else rtol)
+        )
+        inverses = where(small, 0.0, 1 / where(small, 1.0, values))
+        return renamed((vectors * inverses.unsqueeze(-2)) @ vectors.mT, "LinalgPinvBackward0")
+    return apply(_pinv, (A,), (atol, rcond if rcond is not None else rtol))
 
 
 def det(A: Tensor) -> Tensor:
@@ -412,7 +485,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
         LinAlgError: for a matrix that is not positive-definite.
     """
     result = apply(_cholesky, (_matrix("cholesky", A.mT if upper and A.ndim > 1 else A, True),))
-    return result.mT if upper else result
+    return renamed(result.mT, "LinalgCholeskyExBackward0") if upper else result
 
 
 def qr(A: Tensor, mode: str = "reduced") -> Any:
@@ -473,15 +546,18 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
             f"torch.linalg.lstsq: input.size(-2) should match other.size(-2), got {m} and {list(B.shape)}"
         )
     solution = pinv(A, rtol=rcond) @ rhs
-    rank = matrix_rank(A, rtol=rcond)
     xp = module_of(A._array)
-    residuals = wrap(xp.empty((0,), A._array.dtype))
-    if m > n and bool((rank._array == n).all()):
+    nothing = xp.empty((0,), A._array.dtype)
+    rank, residuals = wrap(nothing.astype(np.int64)), wrap(nothing)
+    if driver != "gels" and not (driver is None and A.is_cuda):
+        rank = matrix_rank(A, rtol=rcond)
+    if m > n and driver != "gelsy" and (driver == "gels" or bool((rank._array == n).all())):
         difference = A @ solution - rhs
         residuals = (difference * difference).sum(-2)
     if vector:
         solution = solution.squeeze(-1)
-    return _Lstsq(solution, residuals, rank, wrap(xp.empty((0,), A._array.dtype)))
+    values = xp.linalg.svd(A._array, compute_uv=False) if driver in ("gelss", "gelsd") else nothing
+    return _Lstsq(renamed(solution, "LinalgLstsqBackward0"), residuals, rank, wrap(values))
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
@@ -502,16 +578,32 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         A = A @ A
 
 
-def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """How many singular values are not negligible."""
-    _matrix("matrix_rank", A)
+def _negligible(A: Tensor, values: Any, atol: Any, rtol: Any) -> Any:
+    """Up to which magnitude singular values count as zero, for each matrix: ``(*, 1)``."""
     xp = module_of(A._array)
-    values = xp.linalg.svd(A._array, compute_uv=False)
-    share = rtol
+    small, share = (
+        None if x is None else xp.asarray(x._array if isinstance(x, Tensor) else x, A._array.dtype)[..., None]
+        for x in (atol, rtol)
+    )
     if share is None:
-        share = 0.0 if atol is not None else max(A.shape[-2:]) * float(np.finfo(A._array.dtype).eps)
-    limit = xp.maximum(values.max(-1, keepdims=True) * share, 0.0 if atol is None else atol)
-    return wrap((values > limit).sum(-1).astype(np.int64))
+        share = 0.0 if small is not None else max(A.shape[-2:]) * float(np.finfo(A._array.dtype).eps)
+    limit = values.max(-1, keepdims=True, initial=0) * share
+    return limit if small is None else xp.maximum(limit, small)
+
+
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """How many singular values are not negligible.
+
+    Args:
+        atol: singular values up to this count as zero; ``tol`` is its older name.
+        rtol: so do those up to this share of the largest, by default the larger extent times the dtype's ``eps``.
+        hermitian: the matrices are symmetric; only the lower triangles are read.
+    """
+    _matrix("matrix_rank", A, hermitian)
+    atol = tol if atol is None else atol
+    xp = module_of(A._array)
+    values = abs(xp.linalg.eigvalsh(A._array)) if hermitian else xp.linalg.svd(A._array, compute_uv=False)
+    return wrap(xp.asarray((values > _negligible(A, values, atol, rtol)).sum(-1)).astype(np.int64))
 
 
 def matrix_norm(
@@ -524,7 +616,8 @@ def matrix_norm(
     """
     if dtype is not None:
         A = A.to(dtype)
-    _matrix("matrix_norm", A)
+    if A.ndim < 2 or not A.is_floating_point():
+        _matrix("matrix_norm", A)
     row, column = [one_dim(d, A.ndim) for d in dim]
     if row == column:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
@@ -532,10 +625,15 @@ def matrix_norm(
         return vector_norm(A, 2, (row, column), keepdim)
     if ord in ("nuc", 2, -2):
         values = svdvals(A.movedim((row, column), (-2, -1)))
-        result = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+        if ord == "nuc" or not values.shape[-1]:
+            result = values.sum(-1)
+        else:
+            result = values.amax(-1) if ord == 2 else values.amin(-1)
     elif ord in (1, -1, math.inf, -math.inf):
         first, second = (row, column) if abs(ord) == 1 else (column, row)
         sums = A.abs().sum(first, keepdim=True)
+        if not sums.shape[second]:
+            sums = sums.new_zeros([1 if d == second else n for d, n in enumerate(sums.shape)])
         result = (sums.amax(second, True) if ord > 0 else sums.amin(second, True)).squeeze((row, column))
     else:
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")

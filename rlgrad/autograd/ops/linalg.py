@@ -170,13 +170,16 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
         x = x.to(dtype)
     if not x.is_floating_point():
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype!r}")
+    if x._array.dtype.itemsize < 4:  # squares of halves overflow
+        return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
     dims = many_dims(dim, x._array.ndim)
-    if ord == math.inf:
-        return x.abs().amax(dims, keepdim) if x._array.ndim else x.abs()
-    if ord == -math.inf:
-        return x.abs().amin(dims, keepdim) if x._array.ndim else x.abs()
-    if ord == 0:
-        return (x != 0).to(x.dtype).sum(dims, keepdim)
+    if not x._array.size and (ord < 0 or ord == math.inf):
+        shape = x._array.shape
+        if 0 in (shape if dims is None else [shape[d] for d in dims]):
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an "
+                f"identity (shape {list(shape)}, dim {dim})"
+            )
     return apply(_norm, (x,), (float(ord), dims, keepdim))
 
 
@@ -185,15 +188,24 @@ def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
         return xp.sqrt((a * a).sum(axis=dims, keepdims=keepdim))
     if p == 1:
         return abs(a).sum(axis=dims, keepdims=keepdim)
+    if p == 0:
+        return (a != 0).sum(axis=dims, keepdims=keepdim).astype(a.dtype)
+    if abs(p) == math.inf:
+        return (abs(a).max if p > 0 else abs(a).min)(axis=dims, keepdims=keepdim)
     return (abs(a) ** p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
 
 
 def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any, keepdim: Any) -> Any:
     from rlgrad.autograd.ops.reductions import _spread
 
+    if p == 0:
+        return ns.zeros_like(a)
     g, out = _spread(ns, g, a_shape, dims, keepdim), _spread(ns, out, a_shape, dims, keepdim)
     if p == 1:
         return g * ns.sign(a)
+    if abs(p) == math.inf:  # in equal parts to all that have the norm's magnitude
+        hits = ns.hits(ns.abs(a), out)
+        return g * (ns.sign(a) * hits) / ns.sum(hits, dims, True)
     safe = ns.where(out == 0, 1, out)  # the gradient at zero is taken to be zero
     slope = a / safe if p == 2 else ns.sign(a) * (ns.abs(a) / safe) ** (p - 1)
     return g * ns.where(out == 0, ns.zeros_like(slope), slope)

@@ -557,6 +557,10 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     """The ``p``-norm of all elements, or of each vector along ``dim`` (see ``linalg.vector_norm``)."""
     from rlgrad.autograd.ops.linalg import vector_norm
 
+    if p == "nuc":
+        from rlgrad.autograd.ops.decompositions import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if p is None or p == "fro":
         p = 2
     return vector_norm(input, p, dim, keepdim, dtype=dtype)

@@ -100,6 +100,22 @@ def renamed(tensor: Tensor, name: str) -> Tensor:
     return tensor
 
 
+def recorded_as(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function that always computes something new record its results under one name, as PyTorch's does."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            for part in (result,) if isinstance(result, Tensor) else result:
+                renamed(part, name)
+            return result
+
+        return call
+
+    return decorate
+
+
 def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     """``out[index] += values`` in which repeated indices add up; ``index`` holds full slices and non-negative arrays.
 

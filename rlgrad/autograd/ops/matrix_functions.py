@@ -1,0 +1,157 @@
+"""The matrix exponential, condition numbers, and what treats tensors as matrices. ``rlgrad.linalg`` offers them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.decompositions import LinAlgError, _matrix, _mt, inv, matrix_norm, solve, svdvals
+from rlgrad.autograd.ops.define import one_dim, public
+from rlgrad.autograd.ops.parts import diagonal as diagonal_of
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
+from rlgrad.backend.devices import module_of
+
+_PADE = (
+    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+    670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
+)  # fmt: skip
+
+
+def _matrix_exp_forward(xp: Any, a: Any) -> Any:
+    """Scaling and squaring with the Pade approximant of degree 13 (Higham 2005, algorithm 2.3)."""
+    n = a.shape[-1]
+    if not a.size:
+        return a.copy()
+    wide = a.astype(np.float64)
+    norm = abs(wide).sum(-2).max(-1)
+    steps = xp.maximum(xp.ceil(xp.log2(xp.maximum(norm, 1e-300) / 5.37)), 0)
+    x = wide / (2.0**steps)[..., None, None]
+    eye = xp.eye(n)
+    x2 = x @ x
+    x4 = x2 @ x2
+    x6 = x4 @ x2
+    b = [float(c) for c in _PADE]
+    odd = x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * eye
+    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * eye
+    odd = x @ odd
+    result = xp.linalg.solve(even - odd, even + odd)
+    for step in range(int(steps.max())):
+        result = xp.where((steps > step)[..., None, None], result @ result, result)
+    return result.astype(a.dtype)
+
+
+def _matrix_exp_vjp(ns: Any, g: Any, a: Any, a_shape: Any) -> Any:
+    """The upper right block of the exponential of ``[[A^T, g], [0, A^T]]`` (Higham 2008, theorem 3.6)."""
+    n, last = a_shape[-1], len(a_shape) - 1
+    at = _mt(ns, a)
+    upper = ns.cat([at, g], last, (n, n))
+    lower = ns.cat([ns.zeros_like(at), at], last, (n, n))
+    whole = ns.matrix_exp(ns.cat([upper, lower], last - 1, (n, n)))
+    return ns.narrow(ns.narrow(whole, last - 1, 0, n), last, n, n)
+
+
+_matrix_exp = Op("matrix_exp", _matrix_exp_forward, (_matrix_exp_vjp,), node="LinalgMatrixExpBackward0")
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """The exponentials of square matrices ``(*, n, n)``."""
+    if A.is_floating_point() and A.element_size() < 4:
+        return matrix_exp(A.float()).to(A.dtype)
+    return apply(_matrix_exp, (_matrix("matrix_exp", A, True),))
+
+
+Tensor.matrix_exp = matrix_exp  # type: ignore[attr-defined]
+
+
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition numbers of matrices: the norm times that of the inverse, infinite for singular ones.
+
+    Args:
+        p: as for :func:`matrix_norm`; ``None`` and 2 are the ratio of the largest to the smallest singular value, -2 its
+            inverse.
+    """
+    _matrix("cond", A)
+    if not A.numel():
+        return A.new_zeros(A.shape[:-2])
+    if p is None or p in (2, -2):
+        values = svdvals(A)
+        largest, smallest = values.select(-1, 0), values.select(-1, values.shape[-1] - 1)
+        return smallest / largest if p == -2 else largest / smallest
+    if p not in ("fro", "nuc", math.inf, -math.inf, 1, -1):
+        raise RuntimeError(f"linalg.cond: got an invalid norm type: {p}")
+    _matrix("cond", A, True)
+    try:
+        return matrix_norm(A, p) * matrix_norm(inv(A), p)
+    except LinAlgError:
+        xp = module_of(A._array)
+        singular = xp.linalg.matrix_rank(A._array) < A.shape[-1]
+        safe = wrap(xp.where(singular[..., None, None], xp.eye(A.shape[-1], dtype=A._array.dtype), A._array))
+        found = matrix_norm(safe, p) * matrix_norm(inv(safe), p)
+        return wrap(xp.asarray(xp.where(singular, math.inf, found._array)).astype(A._array.dtype))
+
+
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """Inner products of vectors along ``dim``, with broadcasting."""
+    if not x.is_floating_point() or not y.is_floating_point():
+        raise RuntimeError(f"linalg.vecdot: expected floating point tensors, got {x.dtype!r} and {y.dtype!r}")
+    return (x * y).sum(dim)
+
+
+def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A view of the diagonals of matrices that lie along the last two dimensions."""
+    return diagonal_of(A, offset, dim1, dim2)
+
+
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers ``x ** 0`` to ``x ** (N - 1)`` of each element along a new last dimension."""
+    count = N if N is not None else x.shape[-1] if x.ndim else 1
+    if N is not None and N <= 1:
+        raise RuntimeError(f"linalg.vander: N must be greater than 1, got {N}")
+    base = (x if x.is_floating_point() else x.to(dtypes.int64)).reshape(x.shape or (1,))
+    steps = base.unsqueeze(-1).expand(*base.shape, max(count - 1, 0))
+    ones = base.new_ones((*base.shape, 1))
+    from rlgrad.autograd.ops.joining import cat
+
+    return cat([ones, steps.cumprod(-1)], -1)
+
+
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse for :func:`tensordot`: ``tensordot(tensorinv(A, ind), B, ind)`` solves ``tensordot(A, X, ...) = B``.
+
+    Args:
+        ind: the first ``ind`` extents of ``A`` must multiply to as much as the others.
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', got {ind}")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if math.prod(rows) != math.prod(columns):
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{math.prod(columns)} != {math.prod(rows)}"
+        )
+    return inv(A.reshape(math.prod(rows), math.prod(rows))).reshape(*columns, *rows)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+    """The ``X`` with ``tensordot(A, X, X.ndim) = B``.
+
+    Args:
+        dims: dimensions of ``A`` to move to its end first.
+    """
+    if dims is not None:
+        ends = [one_dim(d, A.ndim) for d in dims]
+        A = A.permute(*[d for d in range(A.ndim) if d not in ends], *ends)
+    shape = tuple(A.shape[B.ndim :])
+    if math.prod(shape) != B.numel():
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but "
+            f"got {math.prod(shape)} != {B.numel()}"
+        )
+    return solve(A.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(shape)
+
+
+__all__ = public(globals())
