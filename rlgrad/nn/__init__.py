@@ -7,6 +7,7 @@ from rlgrad.nn.containers import *
 from rlgrad.nn.conv import *
 from rlgrad.nn.distance import *
 from rlgrad.nn.dropout import *
+from rlgrad.nn.lazy import *
 from rlgrad.nn.linear import *
 from rlgrad.nn.loss import *
 from rlgrad.nn.module import Module
@@ -19,4 +20,5 @@ from rlgrad.nn.recurrent import GRU, LSTM, RNN
 from rlgrad.nn.recurrent_cells import GRUCell, LSTMCell, RNNCell
 from rlgrad.nn.sparse import *
 from rlgrad.nn.transformer import *
+from rlgrad.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 from rlgrad.nn.upsampling import *

@@ -13,6 +13,7 @@ from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.creation import as_tensor
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn.parameter import Parameter
+from rlgrad.nn.uninitialized import is_lazy
 
 _EXTRA = "_extra_state"
 
@@ -201,6 +202,8 @@ class Stateful:
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint but '
                 f"received {type(value)}"
             )
+        if is_lazy(target):  # and so is the value, or the target would have got its shape
+            return None
         source = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
         if target.ndim == 0 and tuple(source.shape) == (1,):
             source = source[0]

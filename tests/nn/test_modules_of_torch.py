@@ -35,10 +35,11 @@ ATTENTION = [
     "TransformerEncoder",
     "TransformerEncoderLayer",
 ]
+LAZY = [f"Lazy{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)]
 REFUSING = ["CrossEntropyLoss", "HuberLoss", "MultiMarginLoss", "NLLLoss", *RECURRENT]
 
 
-@pytest.mark.parametrize("name", LOSSES + RECURRENT + ATTENTION)
+@pytest.mark.parametrize("name", LOSSES + RECURRENT + ATTENTION + LAZY)
 def test_values_and_gradients_are_torchs(name):
     for sample in torch_modules.samples(name)[:: 3 if name in ATTENTION else 1]:
         torch_modules.check(name, sample)
