@@ -71,6 +71,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
+    if not input.is_floating_point():
+        min_val, max_val = int(min_val), int(max_val)
     return maybe_inplace(input, apply(_hardtanh, (input,), (min_val, max_val)), inplace)
 
 
@@ -148,7 +150,7 @@ def _erf(xp: Any, a: Any) -> Any:
         from scipy.special import erf
     except ImportError:
         return np.vectorize(math.erf, otypes=[a.dtype])(a)
-    return erf(a)
+    return erf(a).astype(a.dtype, copy=False)
 
 
 _normal_cdf = unary(

@@ -291,6 +291,9 @@ def _pool_avg(
     pad = extents(padding, rank, "padding")
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
+    if not input.is_floating_point():  # means of integers are rounded towards zero
+        options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor)
+        return _pool_avg(name, rank, input.double(), *options).trunc().to(input.dtype)
     out = _out_extents(name, spatial, kernel, steps, pad, (1,) * rank, ceil_mode)
     if divisor is not None:
         scale: Any = 1.0 / divisor

@@ -170,6 +170,9 @@ def interpolate(
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
     if min(*spatial, *out) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got {list(spatial)} and {list(out)}")
+    if input._array.dtype.kind == "u" and mode in _MATRICES:
+        options = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
+        return interpolate(input.double(), *options).round().clamp(0, 255).to(input.dtype)
     for i, (n, m, scale) in enumerate(zip(spatial, out, scales, strict=True)):
         if mode.startswith("nearest"):
             input = _nearest(input, 2 + i, m, scale, 0.5 if mode == "nearest-exact" else 0.0)
