@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.fused import check_reduction
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.reduction import check_reduction
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import device_of, module_of, move

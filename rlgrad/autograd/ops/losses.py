@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rlgrad.autograd.ops.ctc import ctc_loss
-from rlgrad.autograd.ops.fused import check_reduction, logsigmoid, reduced
+from rlgrad.autograd.ops.fused import logsigmoid
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.reduction import check_reduction, reduced
 from rlgrad.autograd.ops.shape import broadcast_tensors
 from rlgrad.autograd.ops.special import xlogy
 from rlgrad.autograd.tensor import Tensor, wrap

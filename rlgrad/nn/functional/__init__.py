@@ -10,23 +10,22 @@ from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.dropout import *
 from rlgrad.autograd.ops.embedding import *
 from rlgrad.autograd.ops.fused import (
-    binary_cross_entropy_with_logits,
     elu,
     leaky_relu,
     linear,
     log_softmax,
     logsigmoid,
-    mse_loss,
-    nll_loss,
     softmax,
     softplus,
 )
 from rlgrad.autograd.ops.grids import *
 from rlgrad.autograd.ops.indexing import one_hot
+from rlgrad.autograd.ops.likelihood import *
 from rlgrad.autograd.ops.losses import *
 from rlgrad.autograd.ops.normalization import *
 from rlgrad.autograd.ops.pointwise import sigmoid, tanh
 from rlgrad.autograd.ops.pooling import *
+from rlgrad.autograd.ops.regression import *
 from rlgrad.autograd.ops.resampling import *
 from rlgrad.autograd.ops.selections import *
 from rlgrad.autograd.ops.spatial import *
@@ -34,6 +33,5 @@ from rlgrad.autograd.ops.volumes import *
 from rlgrad.nn.functional.activations import *
 from rlgrad.nn.functional.attention import *
 from rlgrad.nn.functional.features import *
-from rlgrad.nn.functional.losses import *
 
 __all__ = [_name for _name, _value in globals().items() if isinstance(_value, _FunctionType)]

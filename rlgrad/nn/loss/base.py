@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rlgrad.autograd.ops.fused import check_reduction
+from rlgrad.autograd.ops.reduction import check_reduction
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn.module import Module
 
