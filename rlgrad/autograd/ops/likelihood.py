@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.ops.fused import log_softmax, softplus
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
@@ -307,4 +306,4 @@ def binary_cross_entropy_with_logits(
     return reduced(losses, reduction)
 
 
-__all__ = public(globals())
+__all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.ops.reduction import broadcast_target, check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -117,4 +116,4 @@ def huber_loss(
     return reduced(losses * weight, reduction)
 
 
-__all__ = public(globals())
+__all__ = ["huber_loss", "l1_loss", "mse_loss", "smooth_l1_loss"]
