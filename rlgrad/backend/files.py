@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,7 @@ def write_tree(path: str | os.PathLike[str], tree: Any) -> None:
     arrays: dict[str, np.ndarray] = {}
     content = _encode(tree, "", arrays)
     metadata = {"format": FORMAT, "version": str(VERSION), "tree": json.dumps(content, separators=(",", ":"))}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
+    with whole_file(path) as temporary:
         try:
             save_file(arrays, temporary, metadata=metadata)
         except OSError:
@@ -54,6 +53,15 @@ def write_tree(path: str | os.PathLike[str], tree: Any) -> None:
             raise OSError(
                 f"Could not write the checkpoint {path}: {error}. The previous one, if any, is kept."
             ) from error
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path in the same folder, whose file takes the name when the block ends well and is gone otherwise."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
