@@ -109,6 +109,8 @@ class Categorical(Distribution):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
+        if not isinstance(value, Tensor):
+            value = rlgrad.as_tensor(value, device=self.logits.device)
         index = value._array
         if index.dtype.kind not in "iu":
             value = _as_integers(value)

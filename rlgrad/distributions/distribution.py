@@ -182,8 +182,7 @@ def broadcast(**parameters: Tensor | float) -> tuple[tuple[Tensor, ...], tuple[i
     Numbers take the dtype and device of the tensors among the parameters.
 
     Raises:
-        TypeError: a parameter is neither a tensor nor a number.
-        ValueError: the shapes do not broadcast; the message names the parameters.
+        ValueError: a parameter is neither a tensor nor a number, or the shapes do not broadcast; the message names it.
     """
     values = tuple(parameters.values())
     like = next((value for value in values if isinstance(value, Tensor)), None)
@@ -196,7 +195,7 @@ def broadcast(**parameters: Tensor | float) -> tuple[tuple[Tensor, ...], tuple[i
             dtype, device = (like.dtype, like.device) if floating and like is not None else (None, None)
             tensors.append(rlgrad.tensor(float(value), dtype=dtype, device=device))
         else:
-            raise TypeError(f"{name} must be a Tensor or a number, got {type(value).__name__}.")
+            raise ValueError(f"{name} must be a Tensor or a number, got {type(value).__name__}; use rlgrad.tensor().")
     shapes = [tuple(tensor.shape) for tensor in tensors]
     try:
         shape = np.broadcast_shapes(*shapes)

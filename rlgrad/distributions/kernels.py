@@ -47,6 +47,8 @@ def normal_log_prob(value: Tensor, loc: Tensor, scale: Tensor, dims: int = 0) ->
     Args:
         value, loc, scale: shapes that broadcast; `loc` or `value` has the last `dims` axes in full.
     """
+    if not isinstance(value, Tensor):
+        value = rlgrad.as_tensor(value, dtype=loc.dtype, device=loc.device)
     kind = loc._array.dtype
     if value._array.dtype is not kind or scale._array.dtype is not kind:
         floats = [t.dtype for t in (value, loc, scale) if t.is_floating_point()]

@@ -198,3 +198,70 @@ def test_reparameterised_draws_move_with_their_parameters(name):
             ends.append(total([rlgrad.tensor(p) for p in moved]).item())
         slope = (leaf.grad.numpy() * direction).sum()
         np.testing.assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-7)
+
+
+def test_numbers_stand_for_parameters_and_outcomes():
+    normal = ours.Normal(0, 2.0)
+    assert tuple(normal.batch_shape) == ()
+    assert normal.log_prob(0.5).item() == pytest.approx(theirs.Normal(0.0, 2.0).log_prob(torch.tensor(0.5)).item())
+    assert ours.Uniform(0, 2).sample((3,)).shape == (3,)
+    assert ours.Categorical(logits=rlgrad.zeros(4)).log_prob(2).item() == pytest.approx(-np.log(4))
+    mixed = ours.Gamma(rlgrad.ones(3, dtype=rlgrad.float64), 2)
+    assert mixed.rate.dtype is rlgrad.float64
+    with pytest.raises(ValueError, match="scale must be a Tensor or a number, got list"):
+        ours.Normal(0.0, [1.0])
+    with pytest.raises(
+        ValueError, match=r"concentration1 of shape \(2,\) and concentration0 of shape \(3,\) do not broadcast"
+    ):
+        ours.Beta(rlgrad.ones(2), rlgrad.ones(3))
+
+
+def test_validation_can_be_asked_for_each_distribution_and_for_all():
+    ours.Normal(0.0, -1.0)
+    with pytest.raises(ValueError, match=r"parameter scale .*GreaterThan\(lower_bound=0.0\), but found -1.0"):
+        ours.Normal(0.0, -1.0, validate_args=True)
+    with pytest.raises(ValueError, match=r"parameter high .*GreaterThan"):
+        ours.Uniform(1.0, 0.0, validate_args=True)
+    with pytest.raises(ValueError, match="True or False"):
+        ours.Distribution.set_default_validate_args("yes")
+
+
+def test_what_has_no_closed_form_says_what_to_do_instead():
+    tanh = ours.TransformedDistribution(ours.Normal(0.0, 1.0), ours.TanhTransform())
+    for attribute in ("mean", "mode", "variance", "stddev"):
+        with pytest.raises(NotImplementedError, match="TransformedDistribution has no"):
+            getattr(tanh, attribute)
+    for method in ("entropy", "enumerate_support"):
+        with pytest.raises(NotImplementedError, match="TransformedDistribution has no"):
+            getattr(tanh, method)()
+    with pytest.raises(NotImplementedError, match="log-derivative trick"):
+        ours.Bernoulli(0.5).rsample()
+
+
+def test_transforms_are_inverted_and_compose():
+    x = rlgrad.tensor(np.linspace(-2, 2, 7))
+    every = [
+        ours.ExpTransform(),
+        ours.SigmoidTransform(),
+        ours.TanhTransform(),
+        ours.SoftplusTransform(),
+        ours.AffineTransform(1.0, -3.0),
+    ]
+    for transform in [*every, ours.ComposeTransform(every[2:]), ours.ComposeTransform([])]:
+        y = transform(x)
+        np.testing.assert_allclose(transform.inv(y).numpy(), x.numpy(), rtol=1e-6, atol=1e-9)
+        assert transform.inv.inv is transform
+        slope = np.gradient(transform(rlgrad.tensor(np.linspace(-1e-5, 1e-5, 3))).numpy(), 1e-5)[1]
+        expected = transform.log_abs_det_jacobian(rlgrad.zeros(1, dtype=rlgrad.float64), transform(rlgrad.zeros(1)))
+        assert expected.item() == pytest.approx(np.log(abs(slope)), abs=1e-6)
+        assert np.sign(slope) == transform.sign
+        inverse = transform.inv.log_abs_det_jacobian(y, x).numpy()
+        np.testing.assert_allclose(inverse, -transform.log_abs_det_jacobian(x, y).numpy())
+    assert ours.TanhTransform() == ours.TanhTransform()
+    assert ours.AffineTransform(0.0, 1.0) != ours.AffineTransform(0.0, 2.0)
+    assert ours.ComposeTransform(every) == ours.ComposeTransform(list(every))
+    cached = ours.TanhTransform(cache_size=1)
+    far = rlgrad.tensor([30.0])
+    assert cached.invert(cached(far)).item() == 30.0
+    with pytest.raises(ValueError, match="cache_size must be 0 or 1"):
+        ours.TanhTransform(cache_size=2)
