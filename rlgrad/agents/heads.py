@@ -93,9 +93,9 @@ class CategoricalHead(Head):
 
     def log_prob(self, output: Tensor, actions: Tensor, mask: np.ndarray | None = None) -> Tensor:
         if self.single:
-            return categorical_log_prob(self._logits(output, mask)[0], actions.unsqueeze(-1))
+            return categorical_log_prob(self._logits(output, mask)[0], actions)
         parts = enumerate(self._logits(output, mask))
-        return _total([categorical_log_prob(logits, actions[:, index : index + 1]) for index, logits in parts])
+        return _total([categorical_log_prob(logits, actions[:, index]) for index, logits in parts])
 
     def entropy(self, output: Tensor, mask: np.ndarray | None = None) -> Tensor:
         return _total([categorical_entropy(logits.log_softmax(-1)) for logits in self._logits(output, mask)])

@@ -11,11 +11,12 @@ __all__ = ["categorical_log_prob", "clipped_surrogate"]
 
 
 def _surrogate_forward(xp: Any, log_prob: Any, old_log_prob: Any, advantages: Any, clip: float) -> Any:
-    ratio = xp.exp(log_prob - old_log_prob)
+    ratio = log_prob - old_log_prob
+    xp.exp(ratio, ratio)
     unclipped = ratio * advantages
     clipped = ratio.clip(1.0 - clip, 1.0 + clip)
     clipped *= advantages
-    return xp.minimum(unclipped, clipped, out=clipped).mean()
+    return xp.minimum(unclipped, clipped, out=clipped).sum() / max(clipped.size, 1)
 
 
 def _surrogate_vjp(ns: Any, g: Any, log_prob: Any, old_log_prob: Any, advantages: Any, clip: float) -> Any:
@@ -51,25 +52,26 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantages: Tensor
 
 
 def _log_prob_forward(xp: Any, logits: Any, index: Any) -> Any:
-    z = logits - logits.max(axis=-1, keepdims=True)
-    chosen = z[xp.arange(len(z)), index[:, 0]]
-    return chosen - xp.log(xp.exp(z, z).sum(axis=-1))
+    z = logits - xp.max(logits, axis=1, keepdims=True)
+    chosen = z[xp.arange(len(z)), index]
+    chosen -= xp.log(xp.sum(xp.exp(z, z), axis=1))
+    return chosen
 
 
 def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, logits_shape: Any) -> Any:
     column = ns.reshape(g, (logits_shape[0], 1))
-    return ns.scatter_add_into(column, index, logits_shape, 1) - ns.softmax(logits, 1) * column
+    return ns.scatter_add_into(column, index.reshape(-1, 1), logits_shape, 1) - ns.softmax(logits, 1) * column
 
 
 _categorical_log_prob = Op("categorical_log_prob", _log_prob_forward, (_log_prob_vjp, None))
 
 
 def categorical_log_prob(logits: Tensor, index: Tensor) -> Tensor:
-    """(n,) log-probabilities of the outcomes `index: (n, 1)` under unnormalised `logits: (n, outcomes)`.
+    """(n,) log-probabilities of the outcomes `index: (n,)` under unnormalised `logits: (n, outcomes)`.
 
     Example:
         >>> import rlgrad
-        >>> categorical_log_prob(rlgrad.zeros(1, 2), rlgrad.tensor([[1]]))
+        >>> categorical_log_prob(rlgrad.zeros(1, 2), rlgrad.tensor([1]))
         tensor([-0.6931])
     """
     return apply(_categorical_log_prob, (logits, index))

@@ -244,23 +244,24 @@ class OnPolicyAgent(Agent):
         generator, rows, copies = self.generators["minibatch"], len(rollout.obs), self.num_envs
         if not self.recurrent:
             if batch_size >= rows:
-                yield from [self._minibatch(rollout, slice(None), {})] * epochs
+                whole = self._minibatch(rollout, slice(None), {}, 0)
+                yield from (whole._replace(epoch=epoch) for epoch in range(epochs))
                 return
-            for _ in range(epochs):
+            for epoch in range(epochs):
                 order = generator.permutation(rows)
                 for start in range(0, rows, batch_size):
-                    yield self._minibatch(rollout, order[start : start + batch_size], {})
+                    yield self._minibatch(rollout, order[start : start + batch_size], {}, epoch)
             return
         number = max(1, batch_size * copies // rows)
-        for _ in range(epochs):
+        for epoch in range(epochs):
             order = generator.permutation(copies)
             for start in range(0, copies, number):
                 sequences = self._sequences(rollout.starts, rollout.states, order[start : start + number])
-                yield self._minibatch(rollout, sequences["policy"].index, sequences)
+                yield self._minibatch(rollout, sequences["policy"].index, sequences, epoch)
 
     def values_of(self, batch: Minibatch) -> Tensor:
-        """(n,) values of a minibatch under the newest value network."""
-        return run_net(self.value, batch.obs, batch.sequences.get("value")).squeeze(-1)
+        """(n, 1) values of a minibatch under the newest value network."""
+        return run_net(self.value, batch.obs, batch.sequences.get("value"))
 
     def summary(self, rollout: Rollout, names: Sequence[str], figures: Sequence[Sequence[float]]) -> dict[str, float]:
         """The means of an update's figures, with how well the values explained the returns."""
@@ -332,7 +333,7 @@ class OnPolicyAgent(Agent):
     ) -> dict[str, Sequences]:
         return {name: cut_into_sequences(starts, state, copies) for name, state in states.items()}
 
-    def _minibatch(self, rollout: Rollout, rows: Any, sequences: dict[str, Sequences]) -> Minibatch:
+    def _minibatch(self, rollout: Rollout, rows: Any, sequences: dict[str, Sequences], epoch: int) -> Minibatch:
         advantages = rollout.advantages[rows]
         if self.config.normalize_advantages and len(advantages) > 1:
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
@@ -341,8 +342,9 @@ class OnPolicyAgent(Agent):
             self.tensor(rollout.actions[rows]),
             None if rollout.masks is None else rollout.masks[rows],
             self.tensor(rollout.log_probs[rows]),
-            self.tensor(rollout.values[rows]),
+            self.tensor(rollout.values[rows, None]),
             self.tensor(advantages),
-            self.tensor(rollout.returns[rows]),
+            self.tensor(rollout.returns[rows, None]),
             sequences,
+            epoch,
         )

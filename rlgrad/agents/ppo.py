@@ -22,14 +22,6 @@ from rlgrad.training import Linear
 
 __all__ = ["PPO", "PPOConfig"]
 
-_FIGURES = (
-    "loss/policy",
-    "loss/value",
-    "policy/kl",
-    "policy/clip_fraction",
-    "optimizer/gradient_norm",
-)
-
 
 @dataclass
 class PPOConfig(OnPolicyConfig):
@@ -90,15 +82,15 @@ class PPO(OnPolicyAgent):
         config = self.config
         clip = Linear(config.clip_range, config.clip_range_end)(self.progress)
         self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
-        head = self.policy.head
-        figures: list[tuple[float, ...]] = []
+        head, figures, movements = self.policy.head, [], []
         for batch in self.minibatches(rollout, config.batch_size, config.epochs):
             parameters = self.policy(batch.obs, batch.sequences.get("policy"))
             log_prob = head.log_prob(parameters, batch.actions, batch.masks)
-            kl, outside = _movement(log_prob, batch.log_probs, clip)
-            if config.target_kl is not None and kl > 1.5 * config.target_kl:
-                break
-            policy_loss = -clipped_surrogate(log_prob, batch.log_probs, batch.advantages, clip)
+            if config.target_kl is not None or batch.epoch == config.epochs - 1:
+                movements.append(_movement(log_prob, batch.log_probs, clip))
+                if config.target_kl is not None and movements[-1][0] > 1.5 * config.target_kl:
+                    break
+            objective = clipped_surrogate(log_prob, batch.log_probs, batch.advantages, clip)
 
             values = self.values_of(batch)
             if config.value_clip_range is None:
@@ -108,12 +100,15 @@ class PPO(OnPolicyAgent):
                 near = batch.values + (values - batch.values).clamp(-limit, limit)
                 value_loss = rlgrad.maximum((values - batch.returns).square(), (near - batch.returns).square()).mean()
 
-            loss = policy_loss + config.value_coef * value_loss
+            loss = config.value_coef * value_loss - objective
             if config.entropy_coef:
                 loss = loss - config.entropy_coef * head.entropy(parameters, batch.masks).mean()
             norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
-            figures.append((policy_loss.item(), value_loss.item(), kl, outside, norm))
-        return {**self.summary(rollout, _FIGURES, figures), "policy/clip_range": clip}
+            figures.append((-objective.item(), value_loss.item(), norm))
+        metrics = self.summary(rollout, ("loss/policy", "loss/value", "optimizer/gradient_norm"), figures)
+        # Of the newest batches, so that they say how far the whole update went.
+        kl, outside = np.mean(movements[-max(1, len(rollout.obs) // config.batch_size) :], axis=0).tolist()
+        return metrics | {"policy/kl": kl, "policy/clip_fraction": outside, "policy/clip_range": clip}
 
 
 def _movement(log_prob: Tensor, old_log_prob: Tensor, clip: float) -> tuple[float, float]:
@@ -122,5 +117,6 @@ def _movement(log_prob: Tensor, old_log_prob: Tensor, clip: float) -> tuple[floa
     The estimate is the mean of `(r - 1) - log r`, which is never negative: Schulman, Approximating KL Divergence (2020).
     """
     log_ratio = (log_prob.detach() - old_log_prob).cpu().numpy()
-    moved = np.expm1(log_ratio)
-    return float((moved - log_ratio).mean()), np.count_nonzero(np.abs(moved) > clip) / max(moved.size, 1)
+    change, number = np.expm1(log_ratio), max(log_ratio.size, 1)
+    kl = float((change - log_ratio).sum()) / number
+    return kl, np.count_nonzero(np.abs(change) > clip) / number

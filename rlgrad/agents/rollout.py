@@ -101,9 +101,11 @@ class Minibatch(NamedTuple):
     """Rows of a rollout, as tensors.
 
     Attributes:
-        obs, actions, log_probs, values, advantages, returns: (n, ...), see `Rollout`.
+        obs, actions, log_probs, advantages: (n, ...), see `Rollout`.
+        values, returns: (n, 1) columns, as value networks give them.
         masks: (n, choices) bool or None.
         sequences: how the rows hang together, for each recurrent network; empty without.
+        epoch: the pass over the rollout that they are of, from 0.
     """
 
     obs: Tensor
@@ -114,6 +116,7 @@ class Minibatch(NamedTuple):
     advantages: Tensor
     returns: Tensor
     sequences: dict[str, Sequences]
+    epoch: int
 
 
 class Memory:

@@ -109,7 +109,7 @@ class Runner:
         if done.any():
             ended = np.flatnonzero(done)
             final_obs = self._observations.encode(self._stack([infos["final_obs"][copy] for copy in ended]))
-        if not (_finite(rewards) and _finite(encoded) and _finite(final_obs)):
+        if not (_finite(rewards) and _finite(encoded) and (not len(ended) or _finite(final_obs))):
             reached = encoded.copy()
             reached[ended] = final_obs
             refuse_non_finite(reached[None], rewards[None], None, taken, self.name, self.tracker.lengths)
@@ -197,4 +197,4 @@ def refuse_non_finite(
 
 def _finite(array: np.ndarray) -> bool:
     # A sum is one pass without temporaries; it may overflow, so what it suspects is looked at again.
-    return array.dtype.kind != "f" or math.isfinite(array.sum())
+    return array.dtype.kind != "f" or math.isfinite(np.add.reduce(array, axis=None))

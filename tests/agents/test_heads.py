@@ -105,7 +105,7 @@ def test_forbidden_actions_have_no_probability_and_no_gradient():
 def test_the_operations_have_right_derivatives():
     source = np.random.default_rng(4)
     double = lambda *shape: rlgrad.from_numpy(source.normal(size=shape))  # noqa: E731
-    index = rlgrad.from_numpy(source.integers(3, size=(5, 1)))
+    index = rlgrad.from_numpy(source.integers(3, size=5))
     logits = double(5, 3).requires_grad_()
     assert rlgrad.autograd.gradcheck(lambda x: categorical_log_prob(x, index), (logits,))
     assert rlgrad.autograd.gradgradcheck(lambda x: categorical_log_prob(x, index), (logits,))
