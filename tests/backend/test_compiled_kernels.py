@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rlgrad
 from rlgrad.backend import threads
 from rlgrad.backend.kernels import im2col, jit, winograd
 from rlgrad.backend.kernels.im2col import Geometry
+from rlgrad.nn.utils.rnn import pack_padded_sequence
 
 pytest.importorskip("numba")
 
@@ -94,3 +96,46 @@ def test_tiles(monkeypatch, name, dtype):
             winograd.weight_gradient(plan, g, x, kernel),
         ],
     )
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("lengths", [None, [6, 4, 4, 1, 1]])
+def test_lstm(monkeypatch, lengths, bias):
+    rlgrad.manual_seed(0)
+    net = rlgrad.nn.LSTM(3, 7, num_layers=2, bidirectional=True, bias=bias)
+    x = rlgrad.randn(6, 5, 3, requires_grad=True)
+    state = [rlgrad.randn(4, 5, 7, requires_grad=True) for _ in range(2)]
+
+    def compute() -> list[np.ndarray]:
+        leaves = [x, *state, *net.parameters()]
+        inputs = x if lengths is None else pack_padded_sequence(x, lengths)
+        out, last = net(inputs, tuple(state))
+        flat = out if lengths is None else out.data
+        total = (flat * flat).sum() + sum(t.sin().sum() for t in last)
+        return [t.detach().numpy() for t in (flat, *last, *rlgrad.autograd.grad(total, leaves))]
+
+    check(monkeypatch, compute)
+
+
+def test_gates_saturate_and_keep_what_is_not_a_number():
+    kernels = jit.compiled()
+    hidden = 4
+    scale = np.array([0.5] * 8 + [1.0] * 4 + [0.5] * 4, np.float32)
+    values = np.array([-1e30, -20.0, 1e-20, np.nan], np.float32)
+    gates = np.tile(values, 4).reshape(1, 1, 4 * hidden).copy()
+    states, cells = np.zeros((2, 1, hidden), np.float32), np.zeros((2, 1, hidden), np.float32)
+    squashed, weight = np.empty((1, 1, hidden), np.float32), np.zeros(4 * hidden * hidden, np.float32)
+    kernels.lstm(gates, weight, scale, states, cells, squashed, np.array([1]), 0, 1)
+    np.testing.assert_allclose(gates[0, 0, :4], [0, 2e-9, 0.5, np.nan], atol=2e-7)
+    np.testing.assert_allclose(gates[0, 0, 8:12], [-1, -1, 1e-20, np.nan], rtol=1e-6)
+    x = np.linspace(-10, 10, 4001, dtype=np.float32)
+    gates = np.zeros((1, len(x), 4), np.float32)
+    gates[0, :, 2] = x
+    arrays = [np.zeros((2, len(x), 1), np.float32) for _ in range(2)]
+    one_unit = np.array([0.5, 0.5, 1, 0.5], np.float32)
+    sizes = np.array([len(x)])
+    kernels.lstm(
+        gates, np.zeros(4, np.float32), one_unit, *arrays, np.empty((1, len(x), 1), np.float32), sizes, 0, len(x)
+    )
+    exact = np.tanh(x.astype(np.float64))
+    assert (np.abs(gates[0, :, 2] - exact) <= 5 * np.spacing(np.abs(exact).astype(np.float32))).all()

@@ -12,10 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rlgrad.autograd.ops import joining
 from rlgrad.autograd.ops.fused import linear
 from rlgrad.autograd.registry import REGISTRY, Op, apply
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.kernels import jit
 
 
 def _project(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
@@ -84,6 +87,13 @@ def _start(xp: Any, g: Any, out: Any, h0: Any, reverse: bool) -> tuple[Any, Any]
 # LSTM
 
 
+def _compiled(xp: Any, x: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, bias: Any, w_hr: Any) -> bool:
+    """Whether the compiled layer takes these: single precision, and no projection of the state."""
+    if xp is not np or w_hr is not None or x.dtype != np.float32 or not x.size:
+        return False
+    return jit.suits(x, h0, c0, w_ih, w_hh, *[] if bias is None else [bias])
+
+
 def _lstm_forward(
     xp: Any,
     x: Any,
@@ -102,14 +112,21 @@ def _lstm_forward(
     # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2: halving the weights of i, f, o lets one tanh serve all four gates.
     scale = xp.full(4 * hidden, 0.5, x.dtype)
     scale[2 * hidden : 3 * hidden] = 1
-    offset = 1 - scale
     bias = _sum(b_ih, b_hh)
-    gates = _project(xp, _ordered(x, reverse), w_ih * scale[:, None], None if bias is None else bias * scale)
-    weight = (w_hh * scale[:, None]).T
     states = xp.empty((steps + 1, *h0.shape), x.dtype)
     cells = xp.empty((steps + 1, *c0.shape), x.dtype)
-    squashed = xp.zeros((steps, *c0.shape), x.dtype)
     states[0], cells[0] = h0, c0
+    if _compiled(xp, x, h0, c0, w_ih, w_hh, bias, w_hr):
+        gates, squashed = _project(xp, _ordered(x, reverse), w_ih, bias), xp.empty((steps, *c0.shape), x.dtype)
+        counts = xp.asarray(_rows(sizes, steps, batch), xp.int64)
+        weight = xp.ascontiguousarray(w_hh.T).reshape(-1)
+        arguments = (gates, weight, scale, states, cells, squashed, counts)
+        jit.shared(jit.kernels().lstm, batch, gates.size, *arguments)
+        return _emit(xp, states, reverse, sizes), states[-1].copy(), cells[-1].copy(), gates, states, cells, squashed
+    offset = 1 - scale
+    gates = _project(xp, _ordered(x, reverse), w_ih * scale[:, None], None if bias is None else bias * scale)
+    weight = (w_hh * scale[:, None]).T
+    squashed = xp.zeros((steps, *c0.shape), x.dtype)
     project = None if w_hr is None else w_hr.T
     for s, n in enumerate(_rows(sizes, steps, batch)):
         gate = gates[s, :n]
@@ -158,6 +175,13 @@ def _lstm_vjp(
     dout, dh = _start(xp, g, states[1:], h0, reverse)
     dc = g.get(2)
     dc = xp.zeros(c0.shape, c0.dtype) if dc is None else dc.copy()
+    if _compiled(xp, x, dh, dc, dout, w_hh, None, w_hr):
+        slope, counts = xp.empty_like(gates), xp.asarray(_rows(sizes, steps, batch), xp.int64)
+        weight = xp.ascontiguousarray(w_hh).reshape(-1)
+        arguments = (xp.ascontiguousarray(dout), gates, weight, cells, y, counts, slope, dh, dc)
+        jit.shared(jit.kernels().lstm_adjoint, batch, gates.size, *arguments)
+        dx = _input_gradient(slope, w_ih, x.shape, reverse) if wants[0] else None
+        return [dx, dh, dc, *_weights(xp, slope, slope, _ordered(x, reverse), states[:-1], wants, 3), None]
     f, o = gates[..., hidden : 2 * hidden], gates[..., 3 * hidden :]
     # For all steps at once: how the gates follow the cell (i, f, g) and the state (o), and how the cell follows it.
     slope = gates * gates

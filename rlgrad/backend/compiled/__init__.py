@@ -4,6 +4,7 @@ Every kernel takes the range of samples to work on as its last two arguments, se
 """
 
 from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums
+from rlgrad.backend.compiled.recurrent import lstm, lstm_adjoint
 from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
 from rlgrad.backend.compiled.windows import gather, scatter
 
@@ -13,6 +14,8 @@ __all__ = [
     "gather",
     "input_tiles",
     "input_tiles_adjoint",
+    "lstm",
+    "lstm_adjoint",
     "moments",
     "output",
     "output_adjoint",
