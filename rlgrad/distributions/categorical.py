@@ -66,10 +66,11 @@ class Categorical(Distribution):
         if mask is not None:
             excluded = 0.0 if logits is None else -np.inf
             parameter = rlgrad.where(_checked_mask(mask, parameter), parameter, excluded)
-        if logits is not None:
-            self.logits = parameter.log_softmax(-1)
-        else:
+        self._given = "probs" if logits is None else "logits"
+        if logits is None:
             self.probs = parameter / parameter.sum(-1, keepdim=True)
+        else:
+            self.logits = parameter.log_softmax(-1)
         self.num_outcomes = int(parameter.shape[-1])
         super().__init__(parameter.shape[:-1], (), validate_args)
 
@@ -88,7 +89,7 @@ class Categorical(Distribution):
     @property
     def param_shape(self) -> Any:
         """Shape of the parameter that was given, `(*batch_shape, K)`."""
-        return self.__dict__["logits" if "logits" in self.__dict__ else "probs"].shape
+        return self.__dict__[self._given].shape
 
     @property
     def support(self) -> Constraint:
@@ -104,7 +105,7 @@ class Categorical(Distribution):
 
     @property
     def mode(self) -> Tensor:
-        return (self.logits if "logits" in self.__dict__ else self.probs).argmax(-1)
+        return self.__dict__[self._given].argmax(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -123,17 +124,19 @@ class Categorical(Distribution):
         return chosen(self.logits.expand(*shape, self.num_outcomes), value.expand(*shape))
 
     def entropy(self) -> Tensor:
+        if self._given == "probs":
+            return -(self.probs * self.logits).sum(-1)
         return categorical_entropy(self.logits)
 
     def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
         # Exponential races: of K exponential times with rates p_k, the k-th is the shortest with probability p_k.
-        given = self.logits if "logits" in self.__dict__ else self.probs
+        given = self.__dict__[self._given]
         array = given._array
         xp = module_of(array)
         times = draw(
             given, (*sample_shape, *array.shape), generator, lambda g, s, kind: g.standard_exponential(s, kind)
         )
-        if "logits" in self.__dict__:
+        if self._given == "logits":
             return wrap(xp.asarray((array - xp.log(times)).argmax(-1)))
         return wrap(xp.asarray((array / times).argmax(-1)))
 

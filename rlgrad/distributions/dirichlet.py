@@ -50,10 +50,10 @@ class Dirichlet(Distribution):
     @property
     def mode(self) -> Tensor:
         excess = (self.concentration - 1).clamp(min=0.0)
-        mode = excess / excess.sum(-1, keepdim=True)
         # With every concentration below 1 the density is infinite at every corner; the first stands for them.
         corners = (self.concentration < 1).all(-1, keepdim=True)
-        first = rlgrad.zeros_like(mode)
+        mode = excess / rlgrad.where(corners, 1.0, excess.sum(-1, keepdim=True))
+        first = rlgrad.zeros_like(excess)
         first[..., 0] = 1.0
         return rlgrad.where(corners, first, mode)
 

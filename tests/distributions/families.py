@@ -54,6 +54,16 @@ FAMILIES = {
     "bernoulli of probs": (_named("Bernoulli", "probs"), [_unit(3, 4)], _source.integers(0, 2, (3, 4)) * 1.0),
     "bernoulli of logits": (_named("Bernoulli", "logits"), [_normal(3, 4)], _source.integers(0, 2, (3, 4)) * 1.0),
     "categorical of probs": (_named("Categorical", "probs"), [_positive(3, 4)], np.array([0, 3, 2])),
+    "categorical with impossible outcomes": (
+        _named("Categorical", "probs"),
+        [np.array([[0.0, 1.0, 3.0], [0.0, 0.0, 1.0]])],
+        np.array([0, 2]),
+    ),
+    "dirichlet at its corners": (
+        _named("Dirichlet", "concentration"),
+        [np.array([[0.5, 0.3, 0.9], [0.5, 3.0, 2.0]])],
+        _simplex(2, 3),
+    ),
     "categorical of logits": (_named("Categorical", "logits"), [_normal(3, 4)], np.array([[0, 3, 2], [1, 1, 0]])),
     "one-hot of probs": (_named("OneHotCategorical", "probs"), [_positive(3, 4)], _one_hot([0, 3, 2], 4)),
     "one-hot of logits": (_named("OneHotCategorical", "logits"), [_normal(3, 4)], _one_hot([0, 3, 2], 4)),

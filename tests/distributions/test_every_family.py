@@ -61,7 +61,7 @@ def test_gradients_are_torchs(name):
     results = []
     for made, leaves, value in both(name, grad=True):
         total = made.log_prob(value).sum()
-        for quantity in ("entropy", "mean", "variance"):
+        for quantity in ("entropy", "mean", "mode", "variance"):
             try:
                 result = getattr(made, quantity)
                 result = result() if callable(result) else result
