@@ -129,7 +129,7 @@ def _out_extents(
         raise RuntimeError(f"{name}: stride should not be zero")
     if min(dilation) <= 0:
         raise RuntimeError(f"{name}: dilation must be greater than zero, but got {dilation}")
-    if any(p < 0 or p > (d * (k - 1) + 1) // 2 for p, k, d in zip(pad, kernel, dilation, strict=True)):
+    if any(p < 0 or p > k // 2 for p, k in zip(pad, kernel, strict=True)):
         raise RuntimeError(
             f"pad should be at most half of effective kernel size, but got pad={pad} and kernel {kernel}"
         )

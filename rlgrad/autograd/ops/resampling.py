@@ -178,7 +178,7 @@ def interpolate(
             input = _nearest(input, 2 + i, m, scale, 0.5 if mode == "nearest-exact" else 0.0)
         elif mode == "area":
             input = along_dim(input, area_matrix(n, m), 2 + i)
-        elif n != m or scale not in (None, 1.0):
+        elif n != m or (mode == "bicubic" and scale not in (None, 1.0)):
             matrix = (_SMOOTHED if antialias else _MATRICES)[mode]
             input = along_dim(input, matrix(n, m, bool(align_corners), scale), 2 + i)
     return input if input.is_contiguous() else input.contiguous()

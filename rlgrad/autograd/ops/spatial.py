@@ -84,10 +84,11 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             f"{len(amounts)} and input of dimension {ndim}"
         )
     pairs = [(0, 0)] * (ndim - count) + [(amounts[2 * i], amounts[2 * i + 1]) for i in reversed(range(count))]
+    least = 1 if mode in ("reflect", "replicate") else 0
     for dim, (n, (low, high)) in enumerate(zip(shape, pairs, strict=True)):
-        if n + low + high < 0:
+        if n + low + high < least and (low, high) != (0, 0):
             raise RuntimeError(
-                f"The input size {n}, plus negative padding {low} and {high} resulted in a negative output size, which is "
+                f"The input size {n}, plus negative padding {low} and {high} resulted in an output size of {n + low + high}, which is "
                 f"invalid. Check dimension {dim} of your input."
             )
     if mode == "constant":
