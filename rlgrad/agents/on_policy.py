@@ -17,8 +17,8 @@ from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.heads import CategoricalHead, make_head
 from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, image_net, mlp, recurrent, run_net
 from rlgrad.agents.returns import gae
-from rlgrad.agents.rollout import Memory, Minibatch, Recording, RewardScaler, Rollout
-from rlgrad.envs import RunningMeanStd
+from rlgrad.agents.rollout import Memory, Minibatch, Recording, Rollout
+from rlgrad.envs import RewardScaler, RunningMeanStd
 
 __all__ = ["OnPolicyAgent", "OnPolicyConfig"]
 

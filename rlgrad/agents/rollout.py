@@ -10,9 +10,8 @@ import numpy as np
 from rlgrad import Tensor
 from rlgrad.agents.networks import Sequences
 from rlgrad.agents.runner import Step
-from rlgrad.envs import RunningMeanStd
 
-__all__ = ["Memory", "Minibatch", "Recording", "RewardScaler", "Rollout"]
+__all__ = ["Memory", "Minibatch", "Recording", "Rollout"]
 
 States = dict[str, tuple[np.ndarray, ...]]
 
@@ -132,40 +131,3 @@ class Memory:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restores what `state_dict` returned."""
         self.states = dict(state)
-
-
-class RewardScaler:
-    """Divides rewards by the running standard deviation of their discounted sums, clipped to +-10.
-
-    Rewards keep their sign, and value targets the size of a few units, in every environment.
-
-    Args:
-        num_envs: copies of the environment.
-        gamma: discount per environment step.
-
-    Source: Engstrom et al., Implementation Matters in Deep Policy Gradients (2020), section 3, reward scaling.
-    """
-
-    def __init__(self, num_envs: int, gamma: float) -> None:
-        self.stats = RunningMeanStd()
-        self.sums = np.zeros(num_envs)
-        self.gamma = gamma
-
-    def scale(self, rewards: np.ndarray, done: np.ndarray) -> np.ndarray:
-        """Takes in `rewards: (steps, num_envs)`, with the ends of episodes, and returns them scaled."""
-        sums = np.empty(rewards.shape)
-        for step in range(len(rewards)):
-            self.sums = self.sums * self.gamma + rewards[step]
-            sums[step] = self.sums
-            self.sums[done[step]] = 0.0
-        self.stats.update(sums.ravel())
-        return np.clip(rewards / self.stats.std, -10.0, 10.0)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything that `load_state_dict` needs."""
-        return {"stats": self.stats.state_dict(), "sums": self.sums.copy()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restores what `state_dict` returned."""
-        self.stats.load_state_dict(state["stats"])
-        self.sums = np.array(state["sums"])
