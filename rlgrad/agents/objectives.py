@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rlgrad import Tensor
 from rlgrad.autograd.registry import Op, apply
 
@@ -52,15 +54,25 @@ def clipped_surrogate(log_prob: Tensor, old_log_prob: Tensor, advantages: Tensor
 
 
 def _log_prob_forward(xp: Any, logits: Any, index: Any) -> Any:
-    z = logits - xp.max(logits, axis=1, keepdims=True)
+    # Along a short last axis NumPy reduces slowly: the maximum runs over a transposed copy, the sum is a product.
+    top = xp.maximum.reduce(xp.ascontiguousarray(logits.T), 0) if xp is np else logits.max(axis=1)
+    z = logits - top[:, None]
     chosen = z[xp.arange(len(z)), index]
-    chosen -= xp.log(xp.sum(xp.exp(z, z), axis=1))
+    chosen -= xp.log(xp.exp(z, z).dot(xp.ones(z.shape[1], z.dtype)))
     return chosen
 
 
-def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, logits_shape: Any) -> Any:
+def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, out: Any, logits_shape: Any) -> Any:
     column = ns.reshape(g, (logits_shape[0], 1))
-    return ns.scatter_add_into(column, index.reshape(-1, 1), logits_shape, 1) - ns.softmax(logits, 1) * column
+    if ns.recorded:
+        return ns.scatter_add_into(column, index.reshape(-1, 1), logits_shape, 1) - ns.softmax(logits, 1) * column
+    # The outcomes' own log-probabilities give the normaliser, so that nothing is summed again.
+    places = ns.xp.arange(logits_shape[0]), index
+    slope = logits - (logits[places] - out)[:, None]
+    ns.xp.exp(slope, slope)
+    slope *= -column
+    slope[places] += g
+    return slope
 
 
 _categorical_log_prob = Op("categorical_log_prob", _log_prob_forward, (_log_prob_vjp, None))
