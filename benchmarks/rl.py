@@ -61,6 +61,38 @@ CASES: dict[str, dict[str, Any]] = {
         "theirs": {"ent_coef": 0.0},
         "aim": 4.0,
     },
+    "dqn": {
+        "env": "CartPole-v1",
+        "steps": 8_192,
+        "ours": {
+            "double": False, "learning_rate": 2.3e-3, "batch_size": 64, "buffer_size": 100_000, "learning_starts": 1000,
+            "target_update_interval": 10, "train_freq": 256, "gradient_steps": 128, "exploration_steps": 8000,
+            "exploration_final": 0.04, "hidden_sizes": [256, 256],
+        },
+        "theirs": {
+            "learning_rate": 2.3e-3, "batch_size": 64, "buffer_size": 100_000, "learning_starts": 1000,
+            "target_update_interval": 10, "train_freq": 256, "gradient_steps": 128, "exploration_fraction": 0.98,
+            "exploration_final_eps": 0.04, "policy_kwargs": NETWORK,
+        },
+        "aim": 4.0,
+    },
+    "sac": {
+        "env": "Pendulum-v1",
+        "steps": 1000,
+        "ours": {"learning_rate": 1e-3, "learning_starts": 100},
+        "theirs": {"learning_rate": 1e-3, "learning_starts": 100},
+        "aim": 1.3,
+    },
+    "td3": {
+        "env": "Pendulum-v1",
+        "steps": 1000,
+        "ours": {"gamma": 0.98, "buffer_size": 200_000, "learning_starts": 100, "noise_std": 0.0},
+        "theirs": {
+            "gamma": 0.98, "buffer_size": 200_000, "learning_starts": 100, "learning_rate": 1e-3,
+            "policy_kwargs": {"net_arch": [400, 300]},
+        },
+        "aim": 1.3,
+    },
 }  # fmt: skip
 """For each algorithm the settings of RL Baselines3 Zoo, in the words of both libraries."""
 
@@ -104,7 +136,9 @@ def compare(name: str, repeats: int) -> None:
 
 def wide(repeats: int) -> None:
     steps = 262_144
-    rates = [steps / seconds(lambda seed=r: rlgrad_agent("ppo", "CartPole-v1", WIDE, seed), steps)[1] for r in range(repeats)]
+    rates = [
+        steps / seconds(lambda seed=r: rlgrad_agent("ppo", "CartPole-v1", WIDE, seed), steps)[1] for r in range(repeats)
+    ]
     print(f"ppo  CartPole-v1, 64 copies: {statistics.median(rates):,.0f} steps/s (aim 100,000)")
 
 

@@ -31,9 +31,9 @@ class DQNConfig(OffPolicyConfig):
     """Settings of `DQN`; with `rainbow()` all improvements are on.
 
     Args:
-        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
-            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, learning_rate_end, hidden_sizes,
+            activation, buffer_size, learning_starts, batch_size, train_freq, gradient_steps, n_steps,
+            max_grad_norm, normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         double: the network in training chooses the next action, the target network values it.
         dueling: the network puts out the state's value and the actions' advantages.
         prioritized: draw transitions with large errors more often.

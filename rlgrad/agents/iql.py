@@ -30,9 +30,9 @@ class IQLConfig(OffPolicyConfig):
     """Settings of `IQL`.
 
     Args:
-        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
-            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, learning_rate_end, hidden_sizes,
+            activation, buffer_size, learning_starts, batch_size, train_freq, gradient_steps, n_steps,
+            max_grad_norm, normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         tau: how far target networks go towards the critics after each update.
         critics: number of critics, whose least value counts.
         expectile: of the values of recorded actions that a state's value is: 0.5 for their mean, towards 1 for

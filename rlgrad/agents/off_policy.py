@@ -20,6 +20,7 @@ from rlgrad.agents.networks import mlp
 from rlgrad.agents.offline import Dataset, read_dataset, record
 from rlgrad.envs import RunningMeanStd
 from rlgrad.training import check_finite
+from rlgrad.training.schedules import Linear
 
 __all__ = ["OffPolicyAgent", "OffPolicyConfig"]
 
@@ -31,6 +32,7 @@ class OffPolicyConfig(AgentConfig):
     Args:
         num_envs, gamma, solved_return, solved_episodes: as `AgentConfig`.
         learning_rate: step size of every optimizer.
+        learning_rate_end: it falls in a straight line to this by the end of `learn`; None keeps it.
         hidden_sizes: widths of the hidden layers of each network.
         activation: function between layers: relu, tanh or leaky_relu.
         buffer_size: transitions that the replay memory keeps.
@@ -47,6 +49,7 @@ class OffPolicyConfig(AgentConfig):
 
     num_envs: int = 1
     learning_rate: float = 3e-4
+    learning_rate_end: float | None = None
     hidden_sizes: list[int] = field(default_factory=lambda: [256, 256])
     activation: str = "relu"
     buffer_size: int = 1_000_000
@@ -63,7 +66,9 @@ class OffPolicyConfig(AgentConfig):
         super().__post_init__()
         least: dict[str, float] = dict.fromkeys(("buffer_size", "batch_size", "train_freq", "n_steps"), 1)
         require(
-            self, ["learning_rate", "max_grad_norm"], at_least={**least, "learning_starts": 0, "hindsight_goals": 0}
+            self,
+            ["learning_rate", "max_grad_norm"],
+            at_least={**least, "learning_starts": 0, "hindsight_goals": 0, "learning_rate_end": 0},
         )
         if self.gradient_steps < 1 and self.gradient_steps != -1:
             raise ValueError(f"gradient_steps must be at least 1, or -1, got {self.gradient_steps}.")
@@ -101,6 +106,7 @@ class OffPolicyAgent(Agent):
         probe = self.observations.encode(self.envs.observation_space.sample())
         self.obs_shape, self._obs_dtype = probe.shape[1:], probe.dtype
         self.observation_stats = RunningMeanStd(self.obs_shape)
+        self.optimizers: list[Any] = []
         self.offline = dataset is not None
         if dataset is None:
             self.buffer = self.make_buffer()
@@ -132,6 +138,10 @@ class OffPolicyAgent(Agent):
             if self.num_timesteps <= config.learning_starts:
                 return {}
         count = config.gradient_steps if config.gradient_steps > 0 else self.num_timesteps - before
+        if config.learning_rate_end is not None:
+            rate = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
+            for optimizer in self.optimizers:
+                optimizer.param_groups[0]["lr"] = rate
         figures: dict[str, Any] = {}
         for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"]):
             figures = self.update(batch)
@@ -199,7 +209,9 @@ class OffPolicyAgent(Agent):
     def make_optimizer(self, *modules: nn.Module) -> Any:
         """The optimizer of the settings over the parameters of `modules`."""
         parameters = [parameter for module in modules for parameter in module.parameters()]
-        return optim.make(params=parameters, lr=self.config.learning_rate, **self.optimizer_options)
+        made = optim.make(params=parameters, lr=self.config.learning_rate, **self.optimizer_options)
+        self.optimizers.append(made)
+        return made
 
     def minimize(
         self,

@@ -33,9 +33,9 @@ class SACConfig(OffPolicyConfig):
     """Settings of `SAC`.
 
     Args:
-        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
-            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, learning_rate_end, hidden_sizes,
+            activation, buffer_size, learning_starts, batch_size, train_freq, gradient_steps, n_steps,
+            max_grad_norm, normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         tau: how far target networks go towards the critics after each update.
         critics: number of critics, whose least value counts.
         alpha: weight of the entropy, where it starts.

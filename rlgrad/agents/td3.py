@@ -31,9 +31,9 @@ class TD3Config(OffPolicyConfig):
     """Settings of `TD3`.
 
     Args:
-        num_envs, gamma, solved_return, solved_episodes, learning_rate, hidden_sizes, activation, buffer_size,
-            learning_starts, batch_size, train_freq, gradient_steps, n_steps, max_grad_norm,
-            normalize_observations, hindsight_goals: as `OffPolicyConfig`.
+        num_envs, gamma, solved_return, solved_episodes, learning_rate, learning_rate_end, hidden_sizes,
+            activation, buffer_size, learning_starts, batch_size, train_freq, gradient_steps, n_steps,
+            max_grad_norm, normalize_observations, hindsight_goals: as `OffPolicyConfig`.
         tau: how far target networks go towards the networks in training after each update of the policy.
         critics: number of critics, whose least value counts.
         policy_delay: updates of the critics for one of the policy.

@@ -265,6 +265,17 @@ def test_epsilon_falls_with_environment_steps():
     assert agent.num_updates == 0
 
 
+@pytest.mark.parametrize(("make", "env"), [(dqn, "CartPole-v1"), (sac, "Pendulum-v1")])
+def test_the_learning_rate_of_every_optimizer_falls_to_its_end(make, env):
+    agent = make(env, learning_rate=1e-2, learning_rate_end=2e-3, train_freq=1)
+    agent.total_timesteps = 1000
+    for reached, rate in [(100, 1e-2 - 0.1 * 8e-3), (1000, 2e-3), (5000, 2e-3)]:
+        agent.num_timesteps = reached - 1
+        agent.iterate()
+        found = [optimizer.param_groups[0]["lr"] for optimizer in agent.optimizers]
+        assert found == pytest.approx([rate] * (1 if make is dqn else 3))
+
+
 def test_updates_come_as_often_as_set():
     agent = dqn("CartPole-v1", num_envs=4, train_freq=8, gradient_steps=-1, learning_starts=32)
     agent.learn(128)
