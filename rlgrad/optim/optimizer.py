@@ -36,6 +36,8 @@ class Optimizer(Hooked):
     """
 
     state_names: ClassVar[tuple[str, ...]] = ()
+    state_from_start: ClassVar[bool] = False
+    """Whether parameters have state before their first update, as Adagrad's have in PyTorch."""
     scalar_names: ClassVar[dict[str, float]] = {}
     """State that is one number for each parameter, kept in single precision as PyTorch does, and where it starts."""
 
@@ -121,6 +123,11 @@ class Optimizer(Hooked):
             raise ValueError(f"Invalid learning rate: {lr}")
         if group.get("fused") and group.get("differentiable"):
             raise RuntimeError("`fused` does not support `differentiable`")
+        if group.get("differentiable"):
+            raise NotImplementedError(
+                f"{type(self).__name__} changes parameters in place and records nothing, so differentiable=True has no effect "
+                "to offer: write the update as tensor operations to differentiate through it"
+            )
         if group.get("fused") and group.get("foreach"):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if not group.get("weight_decay", 0) >= 0:
@@ -307,11 +314,11 @@ class Optimizer(Hooked):
         result: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         for index, group in enumerate(self.param_groups):
             flats = self._flats[index]
-            if flats is None and any(id(p) in self._loaded for p in group["params"]):
+            if flats is None and (self.state_from_start or any(id(p) in self._loaded for p in group["params"])):
                 flats = self._flat(index)
             for flat in flats or ():
                 for i, parameter in enumerate(flat.params):
-                    if flat.steps[i]:
+                    if flat.steps[i] or self.state_from_start:
                         shown = {name: wrap(array) for name, array in flat.slices(i).items()}
                         for name, numbers in flat.scalars.items():
                             shown[name] = wrap(np.asarray(numbers[i], np.float32))
@@ -384,7 +391,7 @@ class Optimizer(Hooked):
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for index, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {index}")
+            lines += [""] * (index > 0) + [f"Parameter Group {index}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return "\n".join([*lines, ")"])
 

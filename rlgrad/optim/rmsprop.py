@@ -110,6 +110,7 @@ class Adagrad(Optimizer):
     """
 
     state_names = ("sum",)
+    state_from_start = True
 
     def __init__(
         self,

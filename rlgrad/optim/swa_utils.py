@@ -12,6 +12,7 @@ import numpy as np
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.nn.module import Module
+from rlgrad.nn.normalization import _BatchNorm
 from rlgrad.optim.lr_scheduler import LRScheduler, per_group
 from rlgrad.optim.optimizer import Optimizer, rate
 from rlgrad.optim.targets import move_towards
@@ -133,7 +134,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
         model: the network, called once for each batch.
         device: where batches are moved to first.
     """
-    layers = [m for m in model.modules() if any(kind.__name__ == "_BatchNorm" for kind in type(m).__mro__)]
+    layers = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not layers:
         return
     momenta, training = [layer.momentum for layer in layers], model.training

@@ -165,3 +165,54 @@ def test_what_torch_refuses_is_refused_with_the_same_class(name, refusal):
         with pytest.raises(refusal.error_type) as caught:
             getattr(optim, name)(params, **ours(given.kwargs))
     assert re.search(refusal.error_regex, str(caught.value))
+
+
+def grouped(library, name, options):
+    """An optimizer that gets its second group, of another dtype and layout, in the middle of the run."""
+    rng = np.random.default_rng(1)
+
+    def leaf(shape, dtype=np.float64):
+        return library.from_numpy(rng.standard_normal(shape).astype(dtype))
+
+    first = [leaf((2, 3)).requires_grad_(), leaf(4).requires_grad_()]
+    frozen = leaf(2)
+    late = [leaf((3, 2)).t().requires_grad_(), leaf(3, np.float32).requires_grad_()]
+    run = Run.__new__(Run)
+    run.params = first
+    run.optimizer = getattr(library.optim, name)([*first, frozen], **options)
+    run.walk(4)
+    run.optimizer.add_param_group({"params": late, "lr": 0.02, "label": "late"})
+    run.params = [*first, *late]
+    run.walk(4)
+    run.optimizer.param_groups[0]["lr"] *= 0.5
+    run.walk(4)
+    return run
+
+
+@pytest.mark.parametrize("name", sorted(set(INFOS) - {"LBFGS"}))
+def test_groups_added_and_changed_mid_run(name):
+    mine, other = grouped(rlgrad, name, {}), grouped(torch, name, {})
+    for a, b in zip(mine.values(), other.values(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8 if a.dtype == np.float64 else 1e-5, atol=1e-12)
+    states = [run.optimizer.state_dict() for run in (mine, other)]
+    assert_same_state(states[0]["param_groups"], states[1]["param_groups"])
+    assert set(states[0]["state"]) == set(states[1]["state"])
+    assert repr(mine.optimizer) == repr(other.optimizer)
+
+
+@pytest.mark.parametrize("library", [rlgrad, torch], ids=["rlgrad", "torch"])
+def test_gradients_are_forgotten_or_cleared(library):
+    run = Run(library, "SGD", {"lr": 0.1})
+    for p in run.params:
+        p.grad = library.ones_like(p)
+    held = run.params[0].grad
+    run.optimizer.zero_grad(set_to_none=False)
+    assert run.params[0].grad is held
+    assert not held.any()
+    run.optimizer.zero_grad()
+    assert all(p.grad is None for p in run.params)
+
+
+def test_steps_that_gradients_should_see_are_refused():
+    with pytest.raises(NotImplementedError, match="differentiable"):
+        Run(rlgrad, "Adam", {"differentiable": True})

@@ -93,8 +93,6 @@ def test_the_schedule_is_torchs(strategy, epochs):
 
 
 def test_batch_statistics_are_those_of_one_pass():
-    if not hasattr(rlgrad.nn, "BatchNorm1d"):
-        pytest.skip("no BatchNorm1d yet")
     batches = [np.random.default_rng(i).standard_normal((8, 3)).astype(np.float32) * (i + 1) for i in range(3)]
     found = []
     for library, utils in ((rlgrad, swa_utils), (torch, torch.optim.swa_utils)):
