@@ -33,9 +33,9 @@ class Bernoulli(Distribution):
         tensor([0.1875, 0.2500])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}  # noqa: RUF012
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.boolean
-    _batched = {"probs": 0, "logits": 0}  # noqa: RUF012
+    _batched = {"probs": 0, "logits": 0}
 
     def __init__(
         self,

@@ -45,8 +45,8 @@ class Categorical(Distribution):
         tensor([0.5000, 0.0000, 0.5000])
     """
 
-    arg_constraints = {"probs": constraints.simplex, "logits": constraints.independent(constraints.real, 1)}  # noqa: RUF012
-    _batched = {"probs": 1, "logits": 1}  # noqa: RUF012
+    arg_constraints = {"probs": constraints.simplex, "logits": constraints.independent(constraints.real, 1)}
+    _batched = {"probs": 1, "logits": 1}
 
     def __init__(
         self,
@@ -242,7 +242,7 @@ class MultiCategorical(Distribution):
         (torch.Size([4, 2]), torch.Size([4]))
     """
 
-    arg_constraints = {"logits": constraints.independent(constraints.real, 1)}  # noqa: RUF012
+    arg_constraints = {"logits": constraints.independent(constraints.real, 1)}
 
     def __init__(
         self,

@@ -30,10 +30,10 @@ class Dirichlet(Distribution):
         tensor([0.2500, 0.7500])
     """
 
-    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}  # noqa: RUF012
+    arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support: Any = constraints.simplex
     has_rsample = True
-    _batched = {"concentration": 1}  # noqa: RUF012
+    _batched = {"concentration": 1}
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
@@ -97,10 +97,10 @@ class Beta(Distribution):
         tensor([0.5000])
     """
 
-    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}  # noqa: RUF012
+    arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support: Any = constraints.unit_interval
     has_rsample = True
-    _batched = {"concentration1": 0, "concentration0": 0}  # noqa: RUF012
+    _batched = {"concentration1": 0, "concentration0": 0}
 
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None

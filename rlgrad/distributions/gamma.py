@@ -36,10 +36,10 @@ class Gamma(Distribution):
         tensor([0.5000])
     """
 
-    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}  # noqa: RUF012
+    arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support: Any = constraints.nonnegative
     has_rsample = True
-    _batched = {"concentration": 0, "rate": 0}  # noqa: RUF012
+    _batched = {"concentration": 0, "rate": 0}
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.concentration, self.rate), shape = broadcast(concentration=concentration, rate=rate)
@@ -97,10 +97,10 @@ class Exponential(Distribution):
         tensor([0.])
     """
 
-    arg_constraints = {"rate": constraints.positive}  # noqa: RUF012
+    arg_constraints = {"rate": constraints.positive}
     support: Any = constraints.nonnegative
     has_rsample = True
-    _batched = {"rate": 0}  # noqa: RUF012
+    _batched = {"rate": 0}
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None) -> None:
         (self.rate,), shape = broadcast(rate=rate)

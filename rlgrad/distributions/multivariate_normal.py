@@ -34,7 +34,7 @@ class MultivariateNormal(Distribution):
         tensor(-1.8379)
     """
 
-    arg_constraints = {  # noqa: RUF012
+    arg_constraints = {
         "loc": constraints.real_vector,
         "covariance_matrix": constraints.positive_definite,
         "precision_matrix": constraints.positive_definite,
@@ -42,7 +42,7 @@ class MultivariateNormal(Distribution):
     }
     support: Any = constraints.real_vector
     has_rsample = True
-    _batched = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}  # noqa: RUF012
+    _batched = {"loc": 1, "covariance_matrix": 2, "precision_matrix": 2, "scale_tril": 2}
 
     def __init__(
         self,

@@ -29,10 +29,10 @@ class Normal(Distribution):
         tensor([-0.9189, -0.9189])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real
     has_rsample = True
-    _batched = {"loc": 0, "scale": 0}  # noqa: RUF012
+    _batched = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)

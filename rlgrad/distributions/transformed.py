@@ -146,7 +146,6 @@ class TanhNormal(Distribution):
         (torch.Size([5, 2]), torch.Size([5]))
     """
 
-    arg_constraints = Independent.arg_constraints
     support: Any = constraints.independent(constraints.interval(-1.0, 1.0), 1)
     has_rsample = True
 

@@ -28,9 +28,9 @@ class Uniform(Distribution):
         tensor([2.])
     """
 
-    arg_constraints = {"low": constraints.real, "high": constraints.real}  # noqa: RUF012
+    arg_constraints = {"low": constraints.real, "high": constraints.real}
     has_rsample = True
-    _batched = {"low": 0, "high": 0}  # noqa: RUF012
+    _batched = {"low": 0, "high": 0}
 
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         (self.low, self.high), shape = broadcast(low=low, high=high)
@@ -96,10 +96,10 @@ class Laplace(Distribution):
         tensor([0.5000])
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}  # noqa: RUF012
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support: Any = constraints.real
     has_rsample = True
-    _batched = {"loc": 0, "scale": 0}  # noqa: RUF012
+    _batched = {"loc": 0, "scale": 0}
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
         (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
