@@ -78,10 +78,11 @@ def embedding(
     if index.size and (int(index.min()) < 0 or int(index.max()) >= entries):
         raise IndexError("index out of range in self")
     if max_norm is not None:
-        rows = np.unique(index)
+        xp = module_of(index)
+        rows = xp.unique(index)
         found = weight._array[rows]
-        norms = (abs(found) ** norm_type).sum(1, keepdims=True) ** (1 / norm_type)
-        factor = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+        norms = xp.linalg.norm(found, norm_type, axis=1, keepdims=True)
+        factor = xp.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
         weight._array[rows] = found * factor.astype(found.dtype)
         weight._cell[0] += 1
     return apply(_embedding, (weight, input), (padding_idx, scale_grad_by_freq))
