@@ -18,7 +18,7 @@ from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.episodes import play_episodes
 from rlgrad.agents.heads import make_head
 from rlgrad.agents.networks import Policy, mlp
-from rlgrad.agents.returns import reward_to_go
+from rlgrad.agents.returns import gae, reward_to_go
 from rlgrad.envs import EnvFactory, RunningMeanStd
 
 __all__ = ["Batch", "Reinforce", "ReinforceConfig"]
@@ -42,6 +42,8 @@ class ReinforceConfig(AgentConfig):
         baseline: learn the value of states, subtract it from returns, and continue truncated episodes with
             it. Without one a time limit counts as the end of the task: the return of a truncated episode is
             the sum of the rewards that were seen.
+        gae_lambda: 1 for the advantage of REINFORCE with a baseline, return minus value; less trusts the values more, see
+            `rlgrad.agents.gae`.
         baseline_learning_rate: step size of the baseline's optimizer.
         baseline_epochs: passes over the batch in which the baseline is fitted.
         baseline_batch_size: rows per step of that fit.
@@ -58,6 +60,7 @@ class ReinforceConfig(AgentConfig):
     entropy_coef: float = 0.0
     max_grad_norm: float = 0.5
     baseline: bool = True
+    gae_lambda: float = 1.0
     baseline_learning_rate: float = 3e-3
     baseline_epochs: int = 4
     baseline_batch_size: int = 256
@@ -69,8 +72,13 @@ class ReinforceConfig(AgentConfig):
         require(
             self,
             positive=["learning_rate", "baseline_learning_rate", "max_grad_norm"],
+            fractions=["gae_lambda"],
             at_least={"batch_steps": 1, "baseline_epochs": 1, "baseline_batch_size": 1},
         )
+        if self.gae_lambda < 1 and not self.baseline:
+            raise ValueError(
+                f"gae_lambda below 1 needs the baseline's values, got {self.gae_lambda} with baseline=False."
+            )
 
 
 @dataclass
@@ -81,6 +89,8 @@ class Batch:
         obs: (n, obs_dim) encoded observations, not normalised.
         actions: (n,) indices or (n, action_dim) numbers, as the policy drew them.
         returns: (n,) discounted reward-to-go.
+        values: (n,) of the baseline; zeros without one.
+        advantages: (n,) returns minus values, or generalised advantage estimates.
         episode_returns: (episodes,) undiscounted sums of rewards.
         episode_lengths: (episodes,) steps.
         steps: environment steps taken to collect the batch, those of copies that waited for the last one
@@ -90,6 +100,8 @@ class Batch:
     obs: np.ndarray
     actions: np.ndarray
     returns: np.ndarray
+    values: np.ndarray
+    advantages: np.ndarray
     episode_returns: np.ndarray
     episode_lengths: np.ndarray
     steps: int
@@ -190,13 +202,30 @@ class Reinforce(Agent):
         )
         final_values = np.zeros(episodes.rewards.shape, dtype=np.float32)
         final_values[tuple(episodes.cut_at.T)] = self.values(episodes.cut_obs)
-        returns = reward_to_go(
-            episodes.rewards, episodes.terminated, episodes.truncated, final_values, self.config.gamma
-        )
+        rewards, terminated, truncated = episodes.rewards, episodes.terminated, episodes.truncated
         kept, sums, lengths = episodes.kept, episodes.sums(), episodes.lengths()
+        returns = reward_to_go(rewards, terminated, truncated, final_values, self.config.gamma)[kept]
+        obs = episodes.obs[kept]
+        values = self.values(obs)
+        advantages = returns - values
+        if self.config.gae_lambda < 1:
+            before = np.zeros(rewards.shape, dtype=np.float32)
+            before[kept] = values
+            # Copies are kept to the end of an episode, so what follows the last row is never read.
+            estimates = gae(
+                rewards,
+                before,
+                terminated,
+                truncated,
+                final_values,
+                before[-1],
+                self.config.gamma,
+                self.config.gae_lambda,
+            )
+            advantages = estimates[kept]
         self.num_timesteps += kept.size
         self.runner.tracker.finished += len(sums)
-        return Batch(episodes.obs[kept], episodes.actions[kept], returns[kept], sums, lengths, kept.size)
+        return Batch(obs, episodes.actions[kept], returns, values, advantages, sums, lengths, kept.size)
 
     def update(self, batch: Batch) -> dict[str, float]:
         """One step of the policy on the batch, and a fit of the baseline to its returns.
@@ -206,8 +235,7 @@ class Reinforce(Agent):
         """
         config, returns = self.config, batch.returns
         obs, actions = self.tensor(self._normalize(batch.obs)), self.tensor(batch.actions)
-        values = self.values(batch.obs)
-        advantage = returns - values
+        values, advantage = batch.values, batch.advantages
         if config.normalize_returns:
             advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
         output = self.policy(obs)

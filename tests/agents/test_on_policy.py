@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from rlgrad import nn
 from rlgrad.agents import A2C, PPO, TRPO, A2CConfig, PPOConfig, TRPOConfig
+from rlgrad.envs import make
 from rlgrad.training import Callback, CheckpointError, NonFiniteError
 
 from .worlds import Broken, Chain, Endless, Identity, Masked, Pictures, Recall, Stateless, assert_same_state
@@ -244,6 +245,19 @@ def test_a_vector_environment_is_taken_as_it_is_if_it_resets_in_the_same_step():
         agent.evaluate(4)
     with pytest.raises(ValueError, match="SAME_STEP"):
         ppo(SyncVectorEnv([Identity] * 3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vectorization", ["sync", "vector", "envpool"])
+def test_every_way_to_run_the_copies_gives_the_same_learning(vectorization):
+    if vectorization == "envpool":
+        pytest.importorskip("envpool")
+    envs = make("CartPole-v1", 8, vectorization=vectorization)
+    settings = {"n_steps": 32, "batch_size": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8, "learning_rate": 1e-3}
+    agent = PPO(envs, PPOConfig(**settings), seed=1).learn(30_000)
+    assert agent.runner.tracker.metrics()["rollout/return"] > 100
+    assert agent.evaluate(50, env="CartPole-v1").mean > 300
+    agent.close()
 
 
 def test_observations_and_rewards_are_normalised_and_returns_are_not():

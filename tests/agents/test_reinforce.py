@@ -23,6 +23,17 @@ def test_it_learns_which_action_the_observation_names(baseline):
     assert agent.evaluate(20).mean >= 9.5
 
 
+def test_advantages_can_lean_on_the_baseline():
+    config = ReinforceConfig(**SMALL, gae_lambda=0.9)
+    agent = Reinforce(Identity, config, seed=0).learn(8_000)
+    assert agent.evaluate(20).mean >= 9.5
+    batch = agent.collect()
+    plain = batch.returns - batch.values
+    assert 0.3 < np.corrcoef(batch.advantages, plain)[0, 1] < 0.999
+    with pytest.raises(ValueError, match=r"gae_lambda below 1 needs the baseline's values, got 0\.9"):
+        ReinforceConfig(gae_lambda=0.9, baseline=False)
+
+
 def test_it_learns_continuous_actions():
     config = ReinforceConfig(hidden_sizes=[16], batch_steps=320, gamma=0.0, log_std=-1.0)
     agent = Reinforce(lambda: Identity(gym.spaces.Box(-1, 1, (1,))), config, seed=0)
