@@ -99,7 +99,7 @@ globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim|distributions)")
 
 
-_LAZY = ("data", "distributions", "onnx", "special")  # what `import rlgrad` leaves out until it is asked for
+_LAZY = ("data", "distributions", "func", "onnx", "special")  # what `import rlgrad` leaves out until it is asked for
 
 
 def __getattr__(name: str) -> _Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
-from typing import Any
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +28,34 @@ _GAINS: dict[str, Callable[[Any], float]] = {
 }
 
 
+I = TypeVar("I", bound=Callable[..., Tensor])  # noqa: E741 - an initialiser
+
+
+class _Skipping(threading.local):
+    active = False
+
+
+_skipping = _Skipping()
+
+
+@contextmanager
+def skipped() -> Iterator[None]:
+    """Within this block nothing is initialised, and no random numbers are drawn for it."""
+    outer, _skipping.active = _skipping.active, True
+    try:
+        yield
+    finally:
+        _skipping.active = outer
+
+
+def _initializer(function: I) -> I:
+    @functools.wraps(function)
+    def initialize(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return tensor if _skipping.active else function(tensor, *args, **kwargs)
+
+    return initialize  # type: ignore[return-value]
+
+
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance through a nonlinearity.
 
@@ -33,6 +65,8 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """
     if nonlinearity not in _GAINS:
         raise ValueError(f"Unsupported nonlinearity {nonlinearity}.{nearest(nonlinearity, _GAINS)}")
+    if nonlinearity == "leaky_relu" and param is not None and type(param) not in (int, float):
+        raise ValueError(f"negative_slope {param} not a valid number")
     return _GAINS[nonlinearity](param)
 
 
@@ -45,16 +79,19 @@ def _stream(generator: Generator | None) -> np.random.Generator:
     return (generator or default_generator).numpy
 
 
+@_initializer
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with uniform numbers in [a, b)."""
     return _set(tensor, _stream(generator).uniform(a, b, tensor.shape))
 
 
+@_initializer
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers."""
     return _set(tensor, _stream(generator).normal(mean, std, tensor.shape))
 
 
+@_initializer
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -63,29 +100,54 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers, drawing again those outside [a, b]."""
+    """Fill with normal numbers, drawing again those outside [a, b].
+
+    Args:
+        a, b: bounds, in the units of the numbers and not of ``std``.
+    """
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=3,
+        )
     stream = _stream(generator)
-    values = stream.normal(mean, std, tensor.shape)
-    while (outside := (values < a) | (values > b)).any():
-        values[outside] = stream.normal(mean, std, int(outside.sum()))
-    return _set(tensor, values)
+    inside = 0.5 * (math.erf((b - mean) / std / math.sqrt(2)) - math.erf((a - mean) / std / math.sqrt(2)))
+    peak = 0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2  # of the density, negative logarithm
+
+    def draw(count: int) -> np.ndarray:
+        """Candidates, those to be refused as NaN: normal ones, or uniform ones where few of the former would stay."""
+        if inside > 0.3:
+            values = stream.normal(mean, std, count)
+            return np.where((values < a) | (values > b), np.nan, values)
+        values = stream.uniform(a, b, count)
+        refused = np.log(stream.random(count)) > peak - 0.5 * ((values - mean) / std) ** 2
+        return np.where(refused, np.nan, values)
+
+    values = draw(tensor.numel())
+    while (missing := np.isnan(values)).any():
+        values[missing] = draw(int(missing.sum()))
+    return _set(tensor, values.reshape(tensor.shape))
 
 
+@_initializer
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     return _set(tensor, np.full(tensor.shape, val))
 
 
+@_initializer
 def ones_(tensor: Tensor) -> Tensor:
     """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
+@_initializer
 def zeros_(tensor: Tensor) -> Tensor:
     """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
+@_initializer
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity."""
     if tensor.ndim != 2:
@@ -93,6 +155,7 @@ def eye_(tensor: Tensor) -> Tensor:
     return _set(tensor, np.eye(*tensor.shape))
 
 
+@_initializer
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Make a convolution kernel pass its input through."""
     if tensor.ndim not in (3, 4, 5):
@@ -115,24 +178,34 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
     return tensor.shape[1] * field, tensor.shape[0] * field
 
 
+@_initializer
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010)."""
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_initializer
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")
     fan = _fans(tensor)[mode == "fan_out"]
-    return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
 
 
+def _is_empty(tensor: Tensor) -> bool:
+    if tensor.numel() == 0:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=4)
+    return tensor.numel() == 0
+
+
+@_initializer
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -141,10 +214,13 @@ def kaiming_uniform_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Uniform with variance ``gain^2 / fan`` (He et al. 2015)."""
+    if _is_empty(tensor):
+        return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound, generator)
 
 
+@_initializer
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -153,21 +229,27 @@ def kaiming_normal_(
     generator: Generator | None = None,
 ) -> Tensor:
     """Normal with variance ``gain^2 / fan`` (He et al. 2015)."""
+    if _is_empty(tensor):
+        return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
+@_initializer
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Rows (or columns, the fewer) orthonormal, times ``gain`` (Saxe et al. 2013)."""
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
     rows = tensor.shape[0]
-    columns = tensor.numel() // rows if rows else 0
+    columns = tensor.numel() // rows
     flat = _stream(generator).standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(flat)
     q = q * np.sign(np.diag(r))  # makes the distribution uniform over orthogonal matrices
     return _set(tensor, gain * (q.T if rows < columns else q).reshape(tensor.shape))
 
 
+@_initializer
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal numbers with a share ``sparsity`` of each column set to zero."""
     if tensor.ndim != 2:
@@ -178,3 +260,22 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     for column in range(tensor.shape[1]):
         values[stream.permutation(tensor.shape[0])[:zeros], column] = 0
     return _set(tensor, values)
+
+
+def _old_name(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    new = function.__name__
+    old = new[:-1]
+
+    def initialize(*args: Any, **kwargs: Any) -> Tensor:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    initialize.__name__ = initialize.__qualname__ = old
+    initialize.__doc__ = f"The name that :func:`{new}` had before."
+    return initialize
+
+
+uniform, normal, constant = _old_name(uniform_), _old_name(normal_), _old_name(constant_)
+eye, dirac, orthogonal, sparse = _old_name(eye_), _old_name(dirac_), _old_name(orthogonal_), _old_name(sparse_)
+xavier_uniform, xavier_normal = _old_name(xavier_uniform_), _old_name(xavier_normal_)
+kaiming_uniform, kaiming_normal = _old_name(kaiming_uniform_), _old_name(kaiming_normal_)

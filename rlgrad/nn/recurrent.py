@@ -147,7 +147,7 @@ class RNNBase(Module):
             x = input if batched else input.unsqueeze(1)
             if batched and self.batch_first:
                 x = x.transpose(0, 1)
-        weight = self.weight_ih_l0
+        weight = next(self.parameters())  # not by name, which would compute a parametrized one once more
         if x.dtype is not weight.dtype:
             raise ValueError(
                 f"RNN input dtype ({x.dtype!r}) does not match weight dtype ({weight.dtype!r}). Convert input: "
