@@ -10,10 +10,11 @@ import numpy as np
 from gymnasium import spaces
 
 from rlgrad.agents.buffers import ReplayBuffer, Transitions
+from rlgrad.agents.spaces import ObservationCodec
 
 __all__ = ["Goals", "HindsightReplay"]
 
-_KEYS = ("observation", "achieved_goal", "desired_goal")
+_KEYS = ("achieved_goal", "desired_goal")
 
 
 @dataclass
@@ -35,23 +36,24 @@ class Goals:
     terminated: Callable[[np.ndarray, np.ndarray, dict[str, Any]], Any] | None = None
 
     @classmethod
-    def of(cls, envs: Any) -> Goals:
-        """The goals of a vector environment whose observations are encoded side by side.
+    def of(cls, envs: Any, observations: ObservationCodec) -> Goals:
+        """The goals of a vector environment.
+
+        Args:
+            envs: the vector environment.
+            observations: its codec, which knows where goals lie.
 
         Raises:
-            TypeError: observations are no Dict of the three entries, or goals are no arrays.
+            TypeError: observations are no Dict with the two entries, or goals are no arrays.
             ValueError: the environment does not compute rewards.
         """
         space = envs.single_observation_space
         if not isinstance(space, spaces.Dict) or not all(key in space.spaces for key in _KEYS):
-            raise TypeError(f"Hindsight needs a Dict observation with {', '.join(_KEYS)}, got {space}.")
+            raise TypeError(f"Hindsight needs a Dict observation with {' and '.join(_KEYS)}, got {space}.")
         goal = space["desired_goal"]
         if not isinstance(goal, (spaces.Box, spaces.MultiBinary)) or goal.shape != space["achieved_goal"].shape:
             raise TypeError(f"Hindsight needs goals that are arrays of one shape, got {space}.")
-        columns, position = {}, 0
-        for name, part in space.spaces.items():
-            columns[name] = slice(position, position + spaces.flatdim(part))
-            position += spaces.flatdim(part)
+        columns = {name: place for name, place, _ in observations.parts}
         env = (envs.envs[0] if hasattr(envs, "envs") else envs).unwrapped
         if not hasattr(env, "compute_reward"):
             raise ValueError(

@@ -16,7 +16,7 @@ from rlgrad.agents.base import Agent
 from rlgrad.agents.buffers import ReplayBuffer, Transitions
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.her import Goals, HindsightReplay
-from rlgrad.agents.networks import mlp
+from rlgrad.agents.networks import image_net, mlp
 from rlgrad.agents.offline import Dataset, read_dataset, record
 from rlgrad.envs import RunningMeanStd
 from rlgrad.training import check_finite
@@ -103,15 +103,13 @@ class OffPolicyAgent(Agent):
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
-        probe = self.observations.encode(self.envs.observation_space.sample())
-        self.obs_shape, self._obs_dtype = probe.shape[1:], probe.dtype
-        self.observation_stats = RunningMeanStd(self.obs_shape)
+        self.observation_stats = RunningMeanStd(self.observations.shape)
         self.optimizers: list[Any] = []
         self.offline = dataset is not None
         if dataset is None:
             self.buffer = self.make_buffer()
         else:
-            self.buffer = record(read_dataset(dataset), self.observations, self.actions.space, self.buffer_layout())
+            self.buffer = record(read_dataset(dataset), self.observations, self.actions, self.buffer_layout())
             if self.config.normalize_observations:
                 self.observation_stats.update(self.buffer.obs)
         self._next_figures = 0
@@ -156,7 +154,7 @@ class OffPolicyAgent(Agent):
         obs, began = self.obs, time.perf_counter()
         generator = self.generators["exploration"]
         if self.num_timesteps < self.config.learning_starts:
-            actions = self.random_actions(generator)
+            actions = self.actions.sample(self.num_envs, generator)
         else:
             actions = self.explore(obs, generator)
         self.seconds += time.perf_counter() - began
@@ -169,42 +167,43 @@ class OffPolicyAgent(Agent):
         """The actions to take in the running episodes."""
         return self.act(encoded, generator)
 
-    def random_actions(self, generator: np.random.Generator) -> np.ndarray:
-        """Uniform actions for every copy, (num_envs,) or (num_envs, action_dim) from -1 to 1."""
-        if self.actions.discrete:
-            return generator.integers(self.actions.dim, size=self.num_envs)
-        return generator.uniform(-1.0, 1.0, (self.num_envs, self.actions.dim)).astype(np.float32)
-
     def make_buffer(self) -> ReplayBuffer:
         """An empty replay memory for the settings."""
         if self.config.hindsight_goals:
-            return HindsightReplay(Goals.of(self.envs), self.config.hindsight_goals, **self.buffer_layout())
+            return HindsightReplay(
+                Goals.of(self.envs, self.observations), self.config.hindsight_goals, **self.buffer_layout()
+            )
         return ReplayBuffer(**self.buffer_layout())
 
     def buffer_layout(self) -> dict[str, Any]:
         """The arguments that every kind of replay memory takes."""
-        config, discrete = self.config, self.actions.discrete
         return {
-            "capacity": config.buffer_size,
+            "capacity": self.config.buffer_size,
             "num_envs": self.num_envs,
-            "obs_shape": self.obs_shape,
-            "obs_dtype": self._obs_dtype,
-            "action_shape": () if discrete else (self.actions.dim,),
-            "action_dtype": np.int64 if discrete else np.float32,
-            "n_steps": config.n_steps,
-            "gamma": config.gamma,
+            "obs_shape": self.observations.shape,
+            "obs_dtype": self.observations.dtype,
+            "action_shape": self.actions.shape,
+            "action_dtype": self.actions.dtype,
+            "n_steps": self.config.n_steps,
+            "gamma": self.config.gamma,
         }
 
     def make_net(self, extra_inputs: int, outputs: int) -> nn.Sequential:
-        """An MLP from a flat observation, and `extra_inputs` beside it, to `outputs`."""
-        sizes = [int(np.prod(self.obs_shape)) + extra_inputs, *self.config.hidden_sizes, outputs]
-        return mlp(sizes, self.config.activation, orthogonal=False)
+        """A network from observations, and `extra_inputs` numbers beside each, to `outputs`.
+
+        Raises:
+            TypeError: observations are images and there are extra inputs.
+        """
+        codec, sizes = self.observations, [*self.config.hidden_sizes, outputs]
+        if not codec.is_image:
+            return mlp([codec.dim + extra_inputs, *sizes], self.config.activation, orthogonal=False)
+        if extra_inputs:
+            raise TypeError("There is no default critic of images with continuous actions: pass `critics=`.")
+        return image_net(codec.shape, sizes, self.config.activation)
 
     def inputs(self, obs: np.ndarray) -> Tensor:
-        """Encoded observations (n, ...) as the networks want them: normalised if so set, float32."""
-        if self.config.normalize_observations:
-            obs = self.observation_stats.normalize(obs)
-        return self.tensor(obs if obs.dtype == np.float32 else obs.astype(np.float32))
+        """Encoded observations (n, ...) as the networks want them: normalised if so set, images as bytes."""
+        return self.tensor(self.observation_stats.normalize(obs) if self.config.normalize_observations else obs)
 
     def make_optimizer(self, *modules: nn.Module) -> Any:
         """The optimizer of the settings over the parameters of `modules`."""

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from rlgrad.agents.buffers import ReplayBuffer
-from rlgrad.agents.spaces import ObservationCodec
+from rlgrad.agents.spaces import ActionCodec, ObservationCodec
 
 __all__ = ["Dataset", "read_dataset", "record"]
 
@@ -65,27 +64,22 @@ def read_dataset(dataset: Dataset) -> dict[str, np.ndarray]:
 
 
 def record(
-    dataset: dict[str, np.ndarray], observations: ObservationCodec, space: spaces.Space[Any], layout: dict[str, Any]
+    dataset: dict[str, np.ndarray], observations: ObservationCodec, actions: ActionCodec, layout: dict[str, Any]
 ) -> ReplayBuffer:
     """A replay memory that holds a data set, encoded, with continuous actions in units of their bounds.
 
     Args:
         dataset: what `read_dataset` returned.
-        observations: encodes observations.
-        space: the action space of one environment.
+        observations, actions: encode what the environment knows.
         layout: arguments of the replay memory, capacity and copies apart.
     """
     number = len(dataset["rewards"])
-    actions: Any = dataset["actions"].reshape(number, -1)
-    if isinstance(space, spaces.Box):
-        low, high = space.low.ravel(), space.high.ravel()
-        actions = (2.0 * (actions - low) / (high - low) - 1.0).clip(-1.0, 1.0)
-    elif isinstance(space, spaces.Discrete):
-        actions = actions[:, 0] - space.start
     buffer = ReplayBuffer(**{**layout, "capacity": number, "num_envs": 1})
     buffer.obs[:] = observations.encode(dataset["observations"])
     buffer.next_obs[:] = observations.encode(dataset["next_observations"])
-    buffer.actions[:] = actions
+    # Rounding may have put an action a little outside its bounds.
+    taken = actions.from_env(dataset["actions"])
+    buffer.actions[:] = taken.clip(-1.0, 1.0) if taken.dtype == np.float32 else taken
     for name in ("rewards", "terminated", "truncated"):
         getattr(buffer, name)[:] = dataset[name].reshape(number)
     buffer.size = number

@@ -1,8 +1,11 @@
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
 
+from rlgrad.agents import DQN, SAC, DQNConfig, SACConfig
 from rlgrad.agents.her import Goals, HindsightReplay
+from rlgrad.agents.spaces import ObservationCodec
 
 LAYOUT = {"obs_shape": (5,), "obs_dtype": np.float32, "action_shape": (), "action_dtype": np.int64, "gamma": 0.9}
 
@@ -79,13 +82,77 @@ def test_environments_without_goals_are_refused():
     class Envs:
         single_observation_space = spaces.Box(0, 1, (2,))
 
-    with pytest.raises(TypeError, match="Dict observation with observation, achieved_goal, desired_goal"):
-        Goals.of(Envs())
+    with pytest.raises(TypeError, match="Dict observation with achieved_goal and desired_goal"):
+        Goals.of(Envs(), ObservationCodec(Envs.single_observation_space))
     goal = spaces.MultiBinary(3)
     Envs.single_observation_space = spaces.Dict(observation=goal, achieved_goal=goal, desired_goal=goal)
     Envs.unwrapped = Envs
     with pytest.raises(ValueError, match="compute_reward"):
-        Goals.of(Envs())
+        Goals.of(Envs(), ObservationCodec(Envs.single_observation_space))
     goals = make().goals
     with pytest.raises(ValueError, match="returns of one step"):
         HindsightReplay(goals, capacity=8, num_envs=1, n_steps=2, **LAYOUT)
+
+
+class BitFlip(gym.Env):
+    """Flips one bit a step until all bits are as wanted, at most as many steps as there are bits."""
+
+    def __init__(self, bits, continuous=False):
+        self.bits, self.continuous = bits, continuous
+        goal = spaces.MultiBinary(bits)
+        self.observation_space = spaces.Dict(observation=goal, achieved_goal=goal, desired_goal=goal)
+        self.action_space = spaces.Box(-1, 1, (bits,)) if continuous else spaces.Discrete(bits)
+
+    def observe(self):
+        state = self.state.astype(np.int8)
+        return {"observation": state, "achieved_goal": state, "desired_goal": self.goal}
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state, self.goal = self.np_random.integers(2, size=(2, self.bits), dtype=np.int8)
+        self.count = 0
+        return self.observe(), {}
+
+    def compute_reward(self, achieved, desired, info):
+        return bitwise_reward(achieved, desired, info)
+
+    def compute_terminated(self, achieved, desired, info):
+        return (achieved == desired).all(-1)
+
+    def step(self, action):
+        index = int(np.argmax(action)) if self.continuous else action
+        self.state[index] ^= 1
+        self.count += 1
+        reward = float(self.compute_reward(self.state, self.goal, {}))
+        return self.observe(), reward, bool(reward == 0), self.count == self.bits, {}
+
+
+def success(agent, bits):
+    """The share of episodes that reach their goal: the others last to the end and pay -1 for every step."""
+    return float((agent.evaluate(100).returns > -bits).mean())
+
+
+def test_hindsight_learns_to_flip_bits_where_plain_replay_does_not():
+    bits = 8
+    rates = {}
+    for goals in (0, 4):
+        config = DQNConfig(
+            hidden_sizes=[64], learning_rate=2e-3, batch_size=64, buffer_size=20_000, learning_starts=200, gamma=0.95,
+            num_envs=4, train_freq=2, gradient_steps=4, exploration_steps=3000, target_update_interval=100,
+            hindsight_goals=goals,
+        )  # fmt: skip
+        rates[goals] = success(DQN(lambda: BitFlip(bits), config).learn(9000), bits)
+    assert rates[4] > 0.9
+    assert rates[0] < 0.3
+
+
+def test_hindsight_goes_with_continuous_actions_and_is_saved(tmp_path):
+    config = SACConfig(hidden_sizes=[16], batch_size=16, learning_starts=40, hindsight_goals=4, num_envs=2)
+    agent = SAC(lambda: BitFlip(3, continuous=True), config).learn(80)
+    agent.save(tmp_path / "agent")
+    again = SAC.load(tmp_path / "agent", env=lambda: BitFlip(3, continuous=True))
+    first, second = (one.buffer.sample(50, np.random.default_rng(0)) for one in (agent, again))
+    np.testing.assert_array_equal(first.obs, second.obs)
+    np.testing.assert_array_equal(first.rewards, second.rewards)
+    with pytest.raises(ValueError, match="prioritized must be off"):
+        DQNConfig(prioritized=True, hindsight_goals=1)

@@ -69,6 +69,28 @@ def test_dqn_learns_the_action_that_the_observation_names(variant):
     assert agent.learn(700).evaluate(20).mean > 9.5
 
 
+class Pictured(Identity):
+    """Its observation is a picture of 6 x 6 pixels in which a row is lit."""
+
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Box(0, 255, (6, 6, 1), np.uint8)
+
+    def observe(self):
+        picture = np.zeros((6, 6, 1), np.uint8)
+        picture[2 * super().observe()] = 255
+        return picture
+
+
+@pytest.mark.parametrize("make", [dqn, sac])
+def test_they_learn_from_pictures_that_stay_bytes(make):
+    entropy = {} if make is dqn else {"entropy_ratio": 0.1}
+    agent = make(Pictured, gamma=0.0, learning_rate=2e-3, **entropy).learn(600)
+    assert agent.buffer.obs.dtype == agent.buffer.next_obs.dtype == np.uint8
+    assert agent.buffer.obs.shape[1:] == (1, 6, 6)
+    assert agent.evaluate(20).mean > 9.5
+
+
 def test_discrete_sac_learns_the_action_that_the_observation_names():
     agent = sac(Identity, gamma=0.0, entropy_ratio=0.1).learn(800)
     assert agent.evaluate(20).mean > 9.5
