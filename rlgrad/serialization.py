@@ -9,7 +9,6 @@ import numpy as np
 
 from rlgrad.autograd.tensor import wrap
 from rlgrad.backend.devices import as_device, move
-from rlgrad.backend.files import FORMAT, CheckpointError, read_arrays, read_header, read_tree, write_tree
 
 __all__ = ["load", "save"]
 
@@ -38,6 +37,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"save writes to a path, given as text or a Path, not to {type(path).__name__}")
+    from rlgrad.backend.files import CheckpointError, write_tree
+
     if hasattr(obj, "state_dict"):
         raise CheckpointError(
             f"{type(obj).__name__} is not saved whole, since loading it would run code: save its state_dict()"
@@ -62,6 +63,8 @@ def load(path: str | os.PathLike[str], device: Any = None) -> Any:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"load reads from a path, given as text or a Path, not from {type(path).__name__}")
+    from rlgrad.backend.files import FORMAT, read_arrays, read_header, read_tree
+
     target = as_device("cpu" if device is None else device)
     metadata, _ = read_header(path)
     if metadata.get("format") == FORMAT:

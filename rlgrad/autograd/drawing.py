@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlgrad.autograd.graph import LeafNode, Node, OutputOf
 from rlgrad.autograd.saved import nodes
 from rlgrad.autograd.tensor import Tensor
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def dot_source(roots: Tensor | list[Tensor], params: Mapping[str, Tensor] | None = None) -> str:
@@ -57,6 +57,10 @@ def visualize(
     Returns:
         The picture, or the DOT file where Graphviz's ``dot`` is not installed.
     """
+    import shutil  # these three take longer to import than most of this package
+    import subprocess
+    from pathlib import Path
+
     target = Path(path)
     source = target.with_suffix(".dot")
     source.write_text(dot_source(loss, params))

@@ -1,6 +1,5 @@
 """Wording that every error message shares."""
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -11,5 +10,7 @@ def nearest(name: str, choices: Iterable[str]) -> str:
         >>> nearest("lerning_rate", ["gamma", "learning_rate"])
         " Did you mean 'learning_rate'?"
     """
+    import difflib
+
     matches = difflib.get_close_matches(str(name), [str(choice) for choice in choices], n=1, cutoff=0.5)
     return f" Did you mean {matches[0]!r}?" if matches else ""

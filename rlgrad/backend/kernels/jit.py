@@ -10,11 +10,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rlgrad.backend import threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _WORTHWHILE = 1 << 16  # elements for each thread from which on handing them out costs less than it saves
 
@@ -44,6 +46,8 @@ def suits(*arrays: Any) -> bool:
 
 @functools.cache
 def _pool(workers: int) -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
     return ThreadPoolExecutor(workers, "rlgrad-kernel")
 
 
