@@ -1,6 +1,6 @@
 """Probability distributions with differentiable log-probabilities, after `torch.distributions`."""
 
-from rlgrad.distributions import constraints, transforms
+from rlgrad.distributions import constraints, kl_cross, kl_same, transforms
 from rlgrad.distributions.bernoulli import Bernoulli
 from rlgrad.distributions.categorical import (
     Categorical,
@@ -8,14 +8,17 @@ from rlgrad.distributions.categorical import (
     OneHotCategorical,
     OneHotCategoricalStraightThrough,
 )
+from rlgrad.distributions.counts import Binomial, Geometric, Poisson
 from rlgrad.distributions.dirichlet import Beta, Dirichlet
 from rlgrad.distributions.distribution import Distribution
-from rlgrad.distributions.gamma import Exponential, Gamma
+from rlgrad.distributions.gamma import Chi2, Exponential, Gamma
 from rlgrad.distributions.independent import Independent, MixtureSameFamily
 from rlgrad.distributions.kl import kl_divergence, register_kl
+from rlgrad.distributions.location import Cauchy, Gumbel, StudentT
 from rlgrad.distributions.multivariate_normal import MultivariateNormal
-from rlgrad.distributions.normal import DiagonalNormal, Normal
-from rlgrad.distributions.transformed import TanhNormal, TransformedDistribution
+from rlgrad.distributions.normal import DiagonalNormal, HalfNormal, Normal
+from rlgrad.distributions.relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
+from rlgrad.distributions.transformed import LogNormal, TanhNormal, TransformedDistribution
 from rlgrad.distributions.transforms import (
     AffineTransform,
     ComposeTransform,
@@ -31,7 +34,10 @@ __all__ = [
     "AffineTransform",
     "Bernoulli",
     "Beta",
+    "Binomial",
     "Categorical",
+    "Cauchy",
+    "Chi2",
     "ComposeTransform",
     "DiagonalNormal",
     "Dirichlet",
@@ -39,23 +45,33 @@ __all__ = [
     "ExpTransform",
     "Exponential",
     "Gamma",
+    "Geometric",
+    "Gumbel",
+    "HalfNormal",
     "Independent",
     "Laplace",
+    "LogNormal",
     "MixtureSameFamily",
     "MultiCategorical",
     "MultivariateNormal",
     "Normal",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
+    "Poisson",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
     "SigmoidTransform",
     "SoftplusTransform",
+    "StudentT",
     "TanhNormal",
     "TanhTransform",
     "Transform",
     "TransformedDistribution",
     "Uniform",
     "constraints",
+    "kl_cross",
     "kl_divergence",
+    "kl_same",
     "register_kl",
     "transforms",
 ]

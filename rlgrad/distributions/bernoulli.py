@@ -1,4 +1,4 @@
-"""The Bernoulli distribution."""
+"""The Bernoulli distribution, and what distributions of counts share with it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,53 @@ from rlgrad.distributions import constraints
 from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, draw
 from rlgrad.nn.functional import logsigmoid
 
-__all__ = ["Bernoulli"]
+__all__ = ["Bernoulli", "BinaryDistribution"]
 
 
-class Bernoulli(Distribution):
+class BinaryDistribution(Distribution):
+    """What distributions share that count yes and no: a probability or its log-odds, the other computed when asked for.
+
+    Args:
+        probs: probability of yes, in [0, 1].
+        logits: its log-odds; exactly one of the two is given.
+        more: further parameters, which broadcast against it and become attributes.
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    _batched = {"probs": 0, "logits": 0}
+
+    def __init__(
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
+        **more: Tensor | float,
+    ) -> None:
+        if (probs is None) == (logits is None):
+            given = "neither" if probs is None else "both"
+            raise ValueError(f"{type(self).__name__} takes exactly one of probs and logits, got {given}.")
+        own: dict[str, Any] = {"logits": logits} if probs is None else {"probs": probs}
+        tensors, shape = broadcast(**own, **more)
+        self.__dict__.update(zip((*own, *more), tensors, strict=True))
+        super().__init__(shape, (), validate_args)
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """Log-odds of yes."""
+        epsilon = float(np.finfo(self.probs._array.dtype).eps)
+        clamped = self.probs.clamp(epsilon, 1.0 - epsilon)
+        return clamped.log() - (-clamped).log1p()
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """Probability of yes."""
+        return self.logits.sigmoid()
+
+    def _binary_entropy(self) -> Tensor:
+        return -(self.probs * self.logits + logsigmoid(-self.logits))
+
+
+class Bernoulli(BinaryDistribution):
     """Outcomes 1 with probability `probs` and 0 otherwise, one per element.
 
     For MultiBinary actions, use `Independent(Bernoulli(logits=...), 1)`.
@@ -33,9 +76,7 @@ class Bernoulli(Distribution):
         tensor([0.1875, 0.2500])
     """
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support: Any = constraints.boolean
-    _batched = {"probs": 0, "logits": 0}
 
     def __init__(
         self,
@@ -43,27 +84,7 @@ class Bernoulli(Distribution):
         logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        if (probs is None) == (logits is None):
-            given = "neither" if probs is None else "both"
-            raise ValueError(f"Bernoulli takes exactly one of probs and logits, got {given}.")
-        if probs is not None:
-            (self.probs,), shape = broadcast(probs=probs)
-        else:
-            assert logits is not None
-            (self.logits,), shape = broadcast(logits=logits)
-        super().__init__(shape, (), validate_args)
-
-    @cached_property
-    def logits(self) -> Tensor:
-        """Log-odds of 1."""
-        epsilon = float(np.finfo(self.probs._array.dtype).eps)
-        clamped = self.probs.clamp(epsilon, 1.0 - epsilon)
-        return clamped.log() - (-clamped).log1p()
-
-    @cached_property
-    def probs(self) -> Tensor:
-        """Probability of 1."""
-        return self.logits.sigmoid()
+        super().__init__(probs, logits, validate_args)
 
     @property
     def mean(self) -> Tensor:
@@ -84,7 +105,7 @@ class Bernoulli(Distribution):
         return value * self.logits + logsigmoid(-self.logits)
 
     def entropy(self) -> Tensor:
-        return -(self.probs * self.logits + logsigmoid(-self.logits))
+        return self._binary_entropy()
 
     def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
         probs = self.probs.detach()

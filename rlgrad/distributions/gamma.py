@@ -1,4 +1,4 @@
-"""Distributions of positive numbers: gamma and exponential."""
+"""Distributions of positive numbers: gamma, chi-squared and exponential."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rlgrad.distributions.distribution import (
 )
 from rlgrad.distributions.implicit import gamma_cdf, gamma_sample
 
-__all__ = ["Exponential", "Gamma"]
+__all__ = ["Chi2", "Exponential", "Gamma"]
 
 
 class Gamma(Distribution):
@@ -83,6 +83,22 @@ class Gamma(Distribution):
         smallest = float(np.finfo(concentration._array.dtype).tiny)
         standard = gamma_sample(concentration, wrap(drawn).clamp(min=smallest))
         return (standard / self.rate).clamp(min=smallest)
+
+
+class Chi2(Gamma):
+    """Distributions of the sum of `df` squared standard normal numbers: `Gamma(df / 2, 1 / 2)`.
+
+    Args:
+        df: degrees of freedom, positive.
+    """
+
+    arg_constraints = {"df": constraints.positive}
+    _batched = {**Gamma._batched, "df": 0}
+
+    def __init__(self, df: Tensor | float, validate_args: bool | None = None) -> None:
+        (degrees,), _ = broadcast(df=df)
+        self.df = degrees
+        super().__init__(0.5 * degrees, 0.5, validate_args)
 
 
 class Exponential(Distribution):

@@ -1,4 +1,4 @@
-"""Normal distributions: element by element, and over vectors with independent components."""
+"""Normal distributions: element by element, over vectors with independent components, and folded at 0."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Self
 
+import rlgrad
 from rlgrad import Size, Tensor
 from rlgrad.distributions import constraints
 from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, standard_normal
 from rlgrad.distributions.kernels import normal_log_prob
 
-__all__ = ["DiagonalNormal", "Normal"]
+__all__ = ["DiagonalNormal", "HalfNormal", "Normal"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -122,3 +123,56 @@ class DiagonalNormal(Normal):
         new._validate_args = self._validate_args
         new.batch_shape = Size(batch_shape)
         return new
+
+
+class HalfNormal(Distribution):
+    """Distributions of the absolute value of a normal number with mean 0, one per element.
+
+    Args:
+        scale: standard deviation of the normal number, positive.
+    """
+
+    arg_constraints = {"scale": constraints.positive}
+    support: Any = constraints.nonnegative
+    has_rsample = True
+    _batched = {"scale": 0}
+
+    def __init__(self, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        (self.scale,), shape = broadcast(scale=scale)
+        super().__init__(shape, (), validate_args)
+
+    @property
+    def _normal(self) -> Normal:
+        return Normal(0.0, self.scale, validate_args=False)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def mode(self) -> Tensor:
+        return rlgrad.zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.scale**2 * (1 - 2 / math.pi)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return rlgrad.where(value >= 0, self._normal.log_prob(value) + math.log(2.0), -math.inf)
+
+    def entropy(self) -> Tensor:
+        return self._normal.entropy() - math.log(2.0)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self._normal.cdf(value) - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._normal.icdf((value + 1) / 2)
+
+    def rsample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        """Draws the absolute value of `scale * noise`."""
+        return self._normal.rsample(sample_shape, generator).abs()

@@ -15,10 +15,10 @@ from rlgrad.distributions.constraints import Constraint
 from rlgrad.distributions.distribution import Distribution, RandomSource, standard_normal, sum_rightmost
 from rlgrad.distributions.independent import Independent
 from rlgrad.distributions.kernels import log_tanh_slope
-from rlgrad.distributions.normal import DiagonalNormal
-from rlgrad.distributions.transforms import ComposeTransform, Transform
+from rlgrad.distributions.normal import DiagonalNormal, Normal
+from rlgrad.distributions.transforms import ComposeTransform, ExpTransform, Transform
 
-__all__ = ["TanhNormal", "TransformedDistribution"]
+__all__ = ["LogNormal", "TanhNormal", "TransformedDistribution"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -73,9 +73,10 @@ class TransformedDistribution(Distribution):
         return f"{type(self).__name__}({self.base_dist!r}, {self.transforms!r})"
 
     def expand(self, batch_shape: Sequence[int]) -> Any:
+        new = super().expand(batch_shape)
         shape = (*batch_shape, *self.event_shape)
-        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        return TransformedDistribution(base, self.transforms, self._validate_args)
+        new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
+        return new
 
     @property
     def has_rsample(self) -> bool:
@@ -124,6 +125,46 @@ class TransformedDistribution(Distribution):
         """A probability of the base seen through falling maps, which turn it around."""
         sign = math.prod([transform.sign for transform in self.transforms])
         return sign * (probability - 0.5) + 0.5 if isinstance(sign, Tensor) or sign != 1 else probability
+
+
+class LogNormal(TransformedDistribution):
+    """Distributions of the exponential of a normal number, one per element.
+
+    Args:
+        loc, scale: mean and standard deviation of the logarithm.
+    """
+
+    arg_constraints = Normal.arg_constraints
+    base_dist: Normal
+
+    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    @property
+    def loc(self) -> Tensor:
+        """Mean of the logarithm."""
+        return self.base_dist.loc
+
+    @property
+    def scale(self) -> Tensor:
+        """Standard deviation of the logarithm."""
+        return self.base_dist.scale
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale**2 / 2).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale**2).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        squared = self.scale**2
+        return squared.expm1() * (2 * self.loc + squared).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
 
 
 class TanhNormal(Distribution):

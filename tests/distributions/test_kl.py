@@ -35,6 +35,14 @@ BUILD = {
     "Categorical": lambda d, t, i: d.Categorical(logits=t(_ARRAYS["real"][i])),
     "OneHotCategorical": lambda d, t, i: d.OneHotCategorical(probs=t(_ARRAYS["positive"][i])),
     "MultivariateNormal": lambda d, t, i: d.MultivariateNormal(t(_ARRAYS["real"][i]), t(_ARRAYS["matrix"][i])),
+    "HalfNormal": lambda d, t, i: d.HalfNormal(t(_ARRAYS["positive"][i])),
+    "Cauchy": lambda d, t, i: d.Cauchy(t(_ARRAYS["real"][i]), t(_ARRAYS["positive"][i])),
+    "Gumbel": lambda d, t, i: d.Gumbel(t(_ARRAYS["real"][i]), t(_ARRAYS["positive"][i])),
+    "Poisson": lambda d, t, i: d.Poisson(t(_ARRAYS["positive"][i])),
+    "Geometric": lambda d, t, i: d.Geometric(logits=t(_ARRAYS["real"][i])),
+    "Binomial": lambda d, t, i: d.Binomial(5, logits=t(_ARRAYS["real"][i])),
+    "LogNormal": lambda d, t, i: d.LogNormal(t(_ARRAYS["real"][i]), t(_ARRAYS["positive"][i])),
+    "Chi2": lambda d, t, i: d.Chi2(t(_ARRAYS["positive"][i])),
     "Independent": lambda d, t, i: d.Independent(BUILD["Normal"](d, t, i), 1),
     "TransformedDistribution": lambda d, t, i: d.TransformedDistribution(
         BUILD["Normal"](d, t, i), [d.TanhTransform() if d is ours else d.transforms.TanhTransform()]
@@ -48,7 +56,11 @@ _ARRAYS = {
     "matrix": np.stack([_covariance(4), _covariance(4)]),
 }
 ON_ONE_AXIS = ["Normal", "Laplace", "Uniform", "Exponential", "Gamma", "Beta"]
-PAIRS = [(p, q) for p in ON_ONE_AXIS for q in ON_ONE_AXIS] + [(p, p) for p in BUILD if p not in ON_ONE_AXIS]
+PAIRS = [(p, q) for p in ON_ONE_AXIS for q in ON_ONE_AXIS] + [
+    *((p, p) for p in BUILD if p not in ON_ONE_AXIS),
+    ("Bernoulli", "Poisson"),
+    ("Gumbel", "Normal"),
+]
 
 
 def leaves_of(library):
@@ -90,7 +102,7 @@ FINITE = [
     or q == "Normal"
     or p in ("Beta", "Uniform")
     or {p, q} == {"Exponential", "Gamma"}
-    or (p, q) == ("Normal", "Laplace")
+    or (p, q) in (("Normal", "Laplace"), ("Bernoulli", "Poisson"))
 ]
 
 
