@@ -150,3 +150,59 @@ def test_padding_and_unpadding_are_inverse():
     assert padded.tolist() == [[0, 1, -1, -1], [0, 1, 2, 3], [0, -1, -1, -1]]
     back = sequences.unpad_sequence(padded, rlgrad.tensor([2, 4, 1]), batch_first=True)
     assert [r.tolist() for r in back] == [r.tolist() for r in rows]
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("total", [None, 7])
+def test_packing_and_padding_are_torchs(batch_first, total):
+    lengths = [2, 5, 3, 5]
+    shape = (4, 5, 3) if batch_first else (5, 4, 3)
+    values = rng.standard_normal(shape)
+    records = []
+    for library in (rlgrad, torch):
+        utils = library.nn.utils.rnn
+        x = library.tensor(values, requires_grad=True)
+        packed = utils.pack_padded_sequence(x, lengths, batch_first, enforce_sorted=False)
+        padded, counts = utils.pad_packed_sequence(packed, batch_first, -1.5, total)
+        (padded**2).sum().backward()
+        unpacked = utils.unpack_sequence(packed)
+        records.append([*[p.detach().numpy() for p in (*packed, padded, counts, *unpacked)], x.grad.numpy()])
+    for a, b in zip(*records, strict=True):
+        if a.dtype.kind == "f" or a.shape == b.shape:
+            assert a.shape == b.shape
+    sorted_places = (2, 3)  # of equal lengths either may come first
+    for place, (a, b) in enumerate(zip(*records, strict=True)):
+        if place not in (0, *sorted_places):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_packed_sequences_convert_and_know_their_order():
+    packed = sequences.pack_sequence([rlgrad.ones(2), rlgrad.ones(3)], enforce_sorted=False)
+    assert packed.double().data.dtype is rlgrad.float64
+    assert packed.float() is packed
+    assert packed.sorted_indices.tolist() == [1, 0]
+    again = sequences.PackedSequence(packed.data, packed.batch_sizes, rlgrad.tensor([2, 0, 1]))
+    assert again.unsorted_indices.tolist() == [1, 2, 0]
+    assert again.long().unsorted_indices.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "error"),
+    [
+        ("pack_padded_sequence", ((3, 2), [1, 3]), RuntimeError),
+        ("pack_padded_sequence", ((3, 2), [3, 0]), RuntimeError),
+        ("pack_padded_sequence", ((3, 2), [3]), RuntimeError),
+        ("pad_sequence", ([],), RuntimeError),
+        ("pad_sequence", (3,), RuntimeError),
+    ],
+)
+def test_lengths_that_do_not_fit_are_refused(function, args, error):
+    for library in (rlgrad, torch):
+        given = [library.zeros(a) if isinstance(a, tuple) else a for a in args]
+        with pytest.raises(error):
+            getattr(library.nn.utils.rnn, function)(*given)
+
+
+def test_a_length_beyond_the_padding_is_refused():
+    with pytest.raises(RuntimeError, match="only 3 steps"):
+        sequences.pack_padded_sequence(rlgrad.zeros(3, 2), [4, 3])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,31 +10,105 @@ import numpy as np
 from rlgrad.autograd.ops.creation import as_tensor
 from rlgrad.autograd.ops.joining import cat, stack
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.dtypes import float16, float32, float64, int64
 
 __all__ = [
     "PackedSequence",
+    "invert_permutation",
     "pack_padded_sequence",
     "pack_sequence",
     "pad_packed_sequence",
     "pad_sequence",
+    "unpack_sequence",
     "unpad_sequence",
 ]
 
 
-class PackedSequence(NamedTuple):
+class _Packed(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Packed):
     """The elements of a batch of sequences, step after step and longest sequence first.
 
     Attributes:
         data: ``(total steps, features)``.
         batch_sizes: for each step how many sequences still run.
         sorted_indices: order of the batch by falling length; ``None`` when it was in order.
-        unsorted_indices: the inverse of it.
+        unsorted_indices: the inverse of it, found when not given.
     """
 
-    data: Tensor
-    batch_sizes: Tensor
-    sorted_indices: Tensor | None = None
-    unsorted_indices: Tensor | None = None
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        data: Tensor,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> PackedSequence:
+        if batch_sizes is None:
+            if not isinstance(data, (list, tuple)) or len(data) != 2:
+                raise AssertionError("PackedSequence expects data and batch_sizes, or a pair of them")
+            data, batch_sizes = data
+        if batch_sizes.is_cuda:
+            raise ValueError("batch_sizes should always be on CPU: make packed sequences with pack_padded_sequence")
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """The same with its data on another device or of another dtype."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        indices = [None if i is None else i.to(data.device) for i in self[2:]]
+        return type(self)(data, self.batch_sizes, *indices)
+
+    def cpu(self) -> PackedSequence:
+        """The same in main memory."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = "cuda") -> PackedSequence:
+        """The same on a GPU."""
+        return self.to(device)
+
+    def double(self) -> PackedSequence:
+        """The same in float64."""
+        return self.to(dtype=float64)
+
+    def float(self) -> PackedSequence:
+        """The same in float32."""
+        return self.to(dtype=float32)
+
+    def half(self) -> PackedSequence:
+        """The same in float16."""
+        return self.to(dtype=float16)
+
+    def long(self) -> PackedSequence:
+        """The same in int64."""
+        return self.to(dtype=int64)
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data is on a GPU."""
+        return self.data.is_cuda
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes another."""
+    if permutation is None:
+        return None
+    return permutation.argsort()
+
+
+def _cells(running: np.ndarray, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Step and place in the batch of every element, in packed order, from which sequences run at each step."""
+    steps, places = np.nonzero(running)
+    return as_tensor(steps).to(like.device), as_tensor(places).to(like.device)
 
 
 def _lengths_of(batch_sizes: Tensor) -> np.ndarray:
@@ -48,6 +122,11 @@ def pad_sequence(
     """Stack sequences ``(length, *)`` of several lengths, filled up to the longest one."""
     if padding_side not in ("left", "right"):
         raise ValueError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got {type(sequences).__name__}")
+    sequences = list(sequences)
+    if not sequences:
+        raise RuntimeError("pad_sequence: received an empty list of sequences")
     longest = max(s.shape[0] for s in sequences)
     rows = []
     for s in sequences:
@@ -74,7 +153,7 @@ def pack_padded_sequence(
         lengths: of each sequence.
         enforce_sorted: require the lengths to fall along the batch.
     """
-    counts = np.asarray(lengths.numpy() if isinstance(lengths, Tensor) else lengths, np.int64)
+    counts = np.asarray(lengths.numpy(force=True) if isinstance(lengths, Tensor) else lengths, np.int64)
     if batch_first:
         input = input.transpose(0, 1)
     if (counts <= 0).any():
@@ -94,11 +173,13 @@ def pack_padded_sequence(
             )
     else:
         ranks = np.argsort(-counts, kind="stable")
-        order, unorder = as_tensor(ranks), as_tensor(np.argsort(ranks))
+        order, unorder = (as_tensor(i).to(input.device) for i in (ranks, np.argsort(ranks)))
         input, counts = input.index_select(1, order), counts[ranks]
-    sizes = (counts[None] > np.arange(counts.max())[:, None]).sum(1)
-    data = cat([input[t, :n] for t, n in enumerate(sizes.tolist())])
-    return PackedSequence(data, as_tensor(sizes.astype(np.int64)), order, unorder)
+    if counts.max() > input.shape[0]:
+        raise RuntimeError(f"lengths go up to {counts.max()}, but the padded input has only {input.shape[0]} steps")
+    running = counts[None] > np.arange(counts.max())[:, None]
+    data = input[_cells(running, input)]
+    return PackedSequence(data, as_tensor(running.sum(1).astype(np.int64)), order, unorder)
 
 
 def pad_packed_sequence(
@@ -112,21 +193,21 @@ def pad_packed_sequence(
             "Expected total_length to be at least the length of the longest sequence in input, but got "
             f"total_length={total_length} and max sequence length being {len(sizes)}"
         )
-    batch, start, rows = sizes[0], 0, []
-    for t in range(total_length or len(sizes)):
-        n = sizes[t] if t < len(sizes) else 0
-        parts = [data[start : start + n]] if n else []
-        if n < batch:
-            parts.append(data.new_full((batch - n, *data.shape[1:]), padding_value))
-        rows.append(cat(parts) if len(parts) > 1 else parts[0])
-        start += n
-    padded = stack(rows)
+    running = batch_sizes.numpy()[:, None] > np.arange(sizes[0])
+    padded = data.new_full((total_length or len(sizes), sizes[0], *data.shape[1:]), padding_value)
+    padded[_cells(running, data)] = data
     lengths = _lengths_of(batch_sizes)
     if unorder is not None:
-        padded, lengths = padded.index_select(1, unorder), lengths[unorder.numpy()]
+        padded, lengths = padded.index_select(1, unorder), lengths[unorder.numpy(force=True)]
     return (padded.transpose(0, 1) if batch_first else padded), as_tensor(lengths.astype(np.int64))
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences ``(length, *)``."""
     return pack_padded_sequence(pad_sequence(sequences), [len(s) for s in sequences], enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that :func:`pack_sequence` packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
