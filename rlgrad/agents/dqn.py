@@ -19,7 +19,7 @@ from rlgrad.agents.config import require
 from rlgrad.agents.exploration import NoisyLinear
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, target_of
 from rlgrad.agents.offline import Dataset
-from rlgrad.agents.projections import project_categorical, quantile_huber_loss
+from rlgrad.agents.projections import huber, project_categorical, quantile_huber_loss
 from rlgrad.optim import polyak_update
 from rlgrad.training.schedules import Linear
 
@@ -109,7 +109,7 @@ class DQN(OffPolicyAgent):
     Example:
         >>> config = DQNConfig(hidden_sizes=[32], learning_starts=64, prioritized=True, n_steps=3)
         >>> DQN("CartPole-v1", config, seed=0).learn(128).num_updates
-        17
+        16
     """
 
     config_class = DQNConfig
@@ -147,7 +147,6 @@ class DQN(OffPolicyAgent):
         self._epsilon = Linear(config.exploration_initial, config.exploration_final)
         self._beta = Linear(config.priority_beta, 1.0)
         self._moved = True
-        self._counted = np.arange(config.batch_size)
 
     @property
     def epsilon(self) -> float:
@@ -205,12 +204,12 @@ class DQN(OffPolicyAgent):
         with rlgrad.no_grad():
             following = self.outputs(self.target_network, next_obs)
             judge = self.q_values(self.q_network, next_obs) if config.double else self.expected(following)
-            best = judge.cpu().numpy().argmax(1)
-            following_best = following.cpu().numpy()[self._rows(len(best)), best]
+            rows, best = np.arange(len(batch.index)), judge.cpu().numpy().argmax(1)
+            following_best = following.cpu().numpy()[rows, best]
         outputs = self.outputs(self.q_network, obs)
 
         if config.distribution == "mean":
-            place = (self._rows(len(best)), batch.actions)
+            place = (rows, batch.actions)
             chosen = outputs.detach().cpu().numpy()[place]
             errors = batch.rewards + batch.discounts * following_best - chosen
             loss, slope = huber(errors, weights)
@@ -266,11 +265,6 @@ class DQN(OffPolicyAgent):
             self.q_network.train()
         return values.argmax(1)
 
-    def _rows(self, number: int) -> np.ndarray:
-        if len(self._counted) != number:
-            self._counted = np.arange(number)
-        return self._counted
-
     def _reset_noise(self, generator: np.random.Generator) -> None:
         for layer in self.noisy_layers:
             layer.reset_noise(generator)
@@ -287,21 +281,3 @@ class DQN(OffPolicyAgent):
                 for layer in net
             ]
         )
-
-
-def huber(errors: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray]:
-    """The weighted mean of the Huber loss of `errors: (n,)`, and its derivative, which is the clipped error.
-
-    Both at once and without a graph, since every update of DQN goes through here.
-
-    Example:
-        >>> huber(np.array([0.5, -3.0]), None)
-        (1.3125, array([ 0.25, -0.5 ]))
-
-    Source: Mnih et al., Human-Level Control through Deep Reinforcement Learning (2015), "Training algorithm".
-    """
-    clipped = errors.clip(-1.0, 1.0)
-    losses = clipped * (errors - 0.5 * clipped)
-    if weights is not None:
-        losses, clipped = losses * weights, clipped * weights
-    return float(losses.sum()) / len(errors), clipped / len(errors)

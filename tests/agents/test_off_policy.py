@@ -7,7 +7,6 @@ from gymnasium import spaces
 
 from rlgrad import nn
 from rlgrad.agents import DQN, SAC, TD3, DDPGConfig, DQNConfig, SACConfig, TD3Config
-from rlgrad.agents.dqn import huber
 from rlgrad.training import NonFiniteError
 
 from .worlds import Broken, Chain, Endless, Identity, assert_same_state
@@ -201,19 +200,6 @@ def test_a_run_goes_on_in_the_middle_of_episodes(make, env, settings, tmp_path):
     stopped = make(env, num_envs=2, **settings).learn(130)
     stopped.save(tmp_path / "agent")
     assert_same_state(type(stopped).load(tmp_path / "agent").learn(260), whole)
-
-
-@pytest.mark.parametrize("weights", [None, np.array([0.1, 1.0, 0.5, 0.0], np.float32)])
-def test_the_huber_loss_and_its_derivative_are_pytorchs(weights):
-    torch = pytest.importorskip("torch")
-    errors = np.array([0.3, -0.9, 5.0, -1.5], np.float32)
-    given = torch.tensor(errors, requires_grad=True)
-    losses = torch.nn.functional.huber_loss(given, torch.zeros(4), reduction="none")
-    loss = (losses * torch.tensor(np.ones(4, np.float32) if weights is None else weights)).mean()
-    loss.backward()
-    value, slope = huber(errors, weights)
-    assert value == pytest.approx(loss.item(), rel=1e-6)
-    np.testing.assert_allclose(slope, given.grad.numpy(), rtol=1e-6)
 
 
 def test_mistakes_are_named_where_they_are_made():
