@@ -9,18 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
 import rlgrad
 from rlgrad import Tensor, nn
 from rlgrad.agents.config import AgentConfig
 from rlgrad.agents.loop import train
 from rlgrad.agents.persistence import load_agent, save_agent
+from rlgrad.agents.playing import evaluate, vector_env
 from rlgrad.agents.runner import Runner, Step
 from rlgrad.agents.spaces import ActionCodec, ObservationCodec
-from rlgrad.envs import EnvFactory, make
+from rlgrad.envs import EnvFactory
 from rlgrad.training import Callback, Interrupt, MetricLogger, check_finite, spawn_generators
-from rlgrad.training.evaluation import Evaluation, evaluate_policy
+from rlgrad.training.evaluation import Evaluation
 
 __all__ = ["Agent"]
 
@@ -53,6 +54,7 @@ class Agent(ABC):
         num_updates: for the subclass to count.
         total_timesteps: the mark of the newest `learn`.
         seconds: time spent choosing actions, for the subclass to add to.
+        evaluation_envs: where `evaluate` plays, once it has.
     """
 
     config_class: type[Any] = AgentConfig
@@ -82,7 +84,7 @@ class Agent(ABC):
         self.seed = seed
         self.device = device
         self.env_options = dict(env_options or {})
-        self.envs = self._vector_env(num_envs)
+        self.envs = vector_env(env, num_envs, config.num_envs, self.env_options)
         self.observations = ObservationCodec(self.envs.single_observation_space)
         self.actions = ActionCodec(self.envs.single_action_space)
         self.generators = spawn_generators(seed, "parameters", "environment", "exploration", "minibatch", "check")
@@ -93,7 +95,7 @@ class Agent(ABC):
         self.next_check = 0
         self.solved = False
         self.seconds = 0.0
-        self._evaluation_envs: Any = None
+        self.evaluation_envs: Any = None
         self._cut_short = False
         # Walking a module for its parameters costs as much as clipping them.
         self._parameters: dict[nn.Module, list[Tensor]] = {}
@@ -312,45 +314,7 @@ class Agent(ABC):
             env: where to play; the agent's own environment by default. An agent made from a vector environment
                 needs another one here.
         """
-        if episodes < 1:
-            raise ValueError(f"episodes must be at least 1, got {episodes}.")
-        source = spawn_generators(self.seed if seed is None else seed, "evaluation")["evaluation"]
-        start = int(source.integers(2**31 - 1))
-        envs = self._envs_for_evaluation(env, episodes)
-        generator = None if deterministic else source
-        state: Any = None
-
-        def act(obs: Any, starts: np.ndarray, infos: dict[str, Any]) -> np.ndarray:
-            nonlocal state
-            if state is not None:
-                state = self.forget(state, starts)
-            encoded = self.observations.encode(obs)
-            drawn, state = self.act_in_context(encoded, generator, state, self.mask_of(envs, infos))
-            return self.actions.to_env(drawn)
-
-        try:
-            return evaluate_policy(act, envs, episodes, start)
-        finally:
-            if env is not None and envs is not env:
-                envs.close()
-
-    def _envs_for_evaluation(self, env: Any, episodes: int) -> Any:
-        if isinstance(env, VectorEnv):
-            return env
-        # Array environments cost next to nothing per copy; Python objects do, so they play several episodes
-        # each.
-        wanted = min(episodes, 10 if isinstance(self.envs, SyncVectorEnv) else 100)
-        if env is not None:
-            return make(env, wanted, **self.env_options)
-        if isinstance(self.env, VectorEnv):
-            raise ValueError(
-                "The agent was made from a vector environment, which cannot be built again: pass `env=` to evaluate."
-            )
-        if self._evaluation_envs is None or self._evaluation_envs.num_envs != wanted:
-            if self._evaluation_envs is not None:
-                self._evaluation_envs.close()
-            self._evaluation_envs = make(self.env, wanted, **self.env_options)
-        return self._evaluation_envs
+        return evaluate(self, episodes, deterministic, seed, env)
 
     def mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
         """(num_envs, choices) bool, which actions the environments allow; None where they do not say."""
@@ -410,35 +374,5 @@ class Agent(ABC):
     def close(self) -> None:
         """Closes the environments."""
         self.envs.close()
-        if self._evaluation_envs is not None:
-            self._evaluation_envs.close()
-
-    def _vector_env(self, num_envs: int | None) -> Any:
-        if not isinstance(self.env, VectorEnv):
-            return make(self.env, self.config.num_envs if num_envs is None else num_envs, **self.env_options)
-        mode = self.env.metadata.get("autoreset_mode")
-        if mode != AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f"The vector environment resets in mode {getattr(mode, 'value', mode)!r}, expected "
-                "AutoresetMode.SAME_STEP: other modes add steps that belong to no episode. Build it with "
-                "rlgrad.envs.make, or with autoreset_mode=AutoresetMode.SAME_STEP."
-            )
-        if num_envs not in (None, self.env.num_envs):
-            raise ValueError(
-                f"The vector environment has {self.env.num_envs} copies, and num_envs={num_envs} was given."
-            )
-        return self.env
-
-    def is_solved(self, mean_return: float | None) -> bool:
-        """Whether deterministic episodes confirm, at two standard errors, what training returns suggest."""
-        threshold = self.config.solved_return
-        if threshold is None:
-            threshold = self.reward_threshold
-        finished = self.runner.tracker.finished
-        if threshold is None or mean_return is None or mean_return < threshold or finished < self.next_check:
-            return False
-        self.next_check = finished + self.check_every
-        # Episodes of their own for each check: meeting the same ones again and again would select for luck in
-        # them.
-        result = self.evaluate(self.config.solved_episodes, seed=int(self.generators["check"].integers(2**31)))
-        return result.mean - 2 * result.standard_error >= threshold
+        if self.evaluation_envs is not None:
+            self.evaluation_envs.close()

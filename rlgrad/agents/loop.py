@@ -36,7 +36,7 @@ def train(
         while agent.num_timesteps < total and not agent.solved:
             figures = agent.iterate()
             metrics = {**agent.runner.tracker.metrics(), **figures}
-            agent.solved = agent.is_solved(metrics.get("rollout/return"))
+            agent.solved = _is_solved(agent, metrics.get("rollout/return"))
             shown = {"return": metrics["rollout/return"]} if "rollout/return" in metrics else {}
             line.update(agent.num_timesteps, **shown)
             # Every callback hears of every iteration, also of the one in which another asks to stop.
@@ -52,6 +52,20 @@ def train(
         callback.on_end(agent)
     if checkpoint_path is not None:
         agent.save(checkpoint_path)
+
+
+def _is_solved(agent: Agent, mean_return: float | None) -> bool:
+    """Whether deterministic episodes confirm, at two standard errors, what training returns suggest."""
+    threshold = agent.config.solved_return
+    if threshold is None:
+        threshold = agent.reward_threshold
+    finished = agent.runner.tracker.finished
+    if threshold is None or mean_return is None or mean_return < threshold or finished < agent.next_check:
+        return False
+    agent.next_check = finished + agent.check_every
+    # Episodes of their own for each check: meeting the same ones again and again would select for luck in them.
+    result = agent.evaluate(agent.config.solved_episodes, seed=int(agent.generators["check"].integers(2**31)))
+    return result.mean - 2 * result.standard_error >= threshold
 
 
 class _Journal:
