@@ -4,7 +4,6 @@ from rlgrad.distributions import constraints, kl_cross, kl_same, transforms
 from rlgrad.distributions.bernoulli import Bernoulli
 from rlgrad.distributions.categorical import (
     Categorical,
-    MultiCategorical,
     OneHotCategorical,
     OneHotCategoricalStraightThrough,
 )
@@ -15,6 +14,7 @@ from rlgrad.distributions.gamma import Chi2, Exponential, Gamma
 from rlgrad.distributions.independent import Independent, MixtureSameFamily
 from rlgrad.distributions.kl import kl_divergence, register_kl
 from rlgrad.distributions.location import Cauchy, Gumbel, StudentT
+from rlgrad.distributions.multi_categorical import MultiCategorical
 from rlgrad.distributions.multivariate_normal import MultivariateNormal
 from rlgrad.distributions.normal import DiagonalNormal, HalfNormal, Normal
 from rlgrad.distributions.relaxed import RelaxedBernoulli, RelaxedOneHotCategorical

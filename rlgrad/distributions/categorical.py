@@ -1,4 +1,4 @@
-"""Categorical distributions: over indices, over one-hot vectors, and over several indices at once."""
+"""Categorical distributions: over indices, and over one-hot vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rlgrad.distributions.constraints import Constraint
 from rlgrad.distributions.distribution import Distribution, RandomSource, draw
 from rlgrad.distributions.kernels import categorical_entropy, chosen
 
-__all__ = ["Categorical", "MultiCategorical", "OneHotCategorical", "OneHotCategoricalStraightThrough"]
+__all__ = ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough", "checked_mask"]
 
 
 class Categorical(Distribution):
@@ -65,7 +65,7 @@ class Categorical(Distribution):
             raise ValueError("Categorical needs a last axis over the outcomes, got a tensor without axes.")
         if mask is not None:
             excluded = 0.0 if logits is None else -np.inf
-            parameter = rlgrad.where(_checked_mask(mask, parameter), parameter, excluded)
+            parameter = rlgrad.where(checked_mask(mask, parameter), parameter, excluded)
         self._given = "probs" if logits is None else "logits"
         if logits is None:
             self.probs = parameter / parameter.sum(-1, keepdim=True)
@@ -223,94 +223,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape, generator) + (self.probs - self.probs.detach())
 
 
-class MultiCategorical(Distribution):
-    """Several independent categorical variables whose logits lie side by side, for MultiDiscrete actions.
-
-    Args:
-        logits: (*batch_shape, sum(nvec)) unnormalised log-probabilities of the first variable's outcomes, then
-            the second's, and so on.
-        nvec: number of outcomes of each variable.
-        mask: booleans of the shape of `logits`, False for impossible outcomes.
-
-    Raises:
-        ValueError: the last axis of `logits` is not `sum(nvec)` long.
-
-    Example:
-        >>> import rlgrad
-        >>> policy = MultiCategorical(rlgrad.zeros(4, 5), nvec=[2, 3])
-        >>> policy.sample().shape, policy.log_prob(policy.mode).shape
-        (torch.Size([4, 2]), torch.Size([4]))
-    """
-
-    arg_constraints = {"logits": constraints.independent(constraints.real, 1)}
-
-    def __init__(
-        self,
-        logits: Tensor,
-        nvec: Sequence[int],
-        validate_args: bool | None = None,
-        *,
-        mask: Tensor | np.ndarray | None = None,
-    ) -> None:
-        self.nvec = tuple(int(n) for n in nvec)
-        if not self.nvec or min(self.nvec) < 1 or logits.ndim < 1 or logits.shape[-1] != sum(self.nvec):
-            raise ValueError(
-                f"MultiCategorical with nvec {list(self.nvec)} needs logits whose last axis has {sum(self.nvec)} entries, "
-                f"got shape {tuple(logits.shape)}."
-            )
-        allowed = None if mask is None else _checked_mask(mask, logits, rows=False)
-        batch, width = logits.shape[:-1], max(self.nvec)
-        if min(self.nvec) < width:
-            # Rows of unequal length become equal ones, padded with outcomes that the mask forbids.
-            places, real = _padding(self.nvec)
-            padding = rlgrad.from_numpy(real).to(logits.device)
-            index = rlgrad.from_numpy(places).to(logits.device)
-            logits = logits.index_select(-1, index)
-            allowed = (
-                padding if allowed is None else allowed.expand(*batch, sum(self.nvec)).index_select(-1, index) & padding
-            )
-        rows = (*batch, len(self.nvec), width)
-        if allowed is not None:
-            allowed = allowed.expand(*batch, allowed.shape[-1]).reshape(rows)
-        self._categorical = Categorical(logits=logits.reshape(rows), validate_args=False, mask=allowed)
-        super().__init__(batch, (len(self.nvec),), validate_args)
-
-    def expand(self, batch_shape: Sequence[int]) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand((*batch_shape, len(self.nvec)))
-        return new
-
-    @property
-    def logits(self) -> list[Tensor]:
-        """Normalised log-probabilities of each variable, `(*batch_shape, n)`."""
-        return [self._categorical.logits[..., i, :n] for i, n in enumerate(self.nvec)]
-
-    @property
-    def support(self) -> Constraint:
-        top = np.array(self.nvec)
-        return constraints.Constraint(
-            f"IntegerIntervals(below={list(self.nvec)})",
-            lambda v: ((v % 1 == 0) & (v >= 0) & (v < top)).all(-1),
-            is_discrete=True,
-            event_dim=1,
-        )
-
-    @property
-    def mode(self) -> Tensor:
-        return self._categorical.mode
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return self._categorical.log_prob(value).sum(-1)
-
-    def entropy(self) -> Tensor:
-        return self._categorical.entropy().sum(-1)
-
-    def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
-        return self._categorical.sample(sample_shape, generator)
-
-
 def _as_integers(value: Tensor) -> Tensor:
     if value._array.dtype.kind == "f" and bool((value._array % 1 != 0).any()):
         raise TypeError(
@@ -319,7 +231,7 @@ def _as_integers(value: Tensor) -> Tensor:
     return value.long()
 
 
-def _checked_mask(mask: Tensor | np.ndarray, parameter: Tensor, rows: bool = True) -> Tensor:
+def checked_mask(mask: Tensor | np.ndarray, parameter: Tensor, rows: bool = True) -> Tensor:
     """The mask as a boolean tensor, after checking its shape and that each row leaves an outcome."""
     tensor = mask if isinstance(mask, Tensor) else rlgrad.from_numpy(np.asarray(mask)).to(parameter.device)
     if tensor.dtype is not rlgrad.bool:
@@ -335,11 +247,3 @@ def _checked_mask(mask: Tensor | np.ndarray, parameter: Tensor, rows: bool = Tru
     if rows and not bool(tensor._array.any(-1).all()):
         raise ValueError("The mask forbids every outcome of some row: leave at least one True per row.")
     return tensor
-
-
-def _padding(nvec: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """For rows padded to the longest: where each entry comes from, and which entries are real."""
-    column = np.arange(max(nvec))
-    real = column < np.array(nvec)[:, None]
-    starts = np.concatenate([[0], np.cumsum(nvec)[:-1]])[:, None]
-    return np.where(real, starts + column, 0).ravel(), real.ravel()

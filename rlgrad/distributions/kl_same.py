@@ -7,7 +7,7 @@ import math
 import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions.bernoulli import Bernoulli
-from rlgrad.distributions.categorical import Categorical, MultiCategorical, OneHotCategorical
+from rlgrad.distributions.categorical import Categorical, OneHotCategorical
 from rlgrad.distributions.counts import Binomial, Geometric, Poisson
 from rlgrad.distributions.dirichlet import Beta, Dirichlet
 from rlgrad.distributions.distribution import sum_rightmost
@@ -15,6 +15,7 @@ from rlgrad.distributions.gamma import Exponential, Gamma
 from rlgrad.distributions.independent import Independent
 from rlgrad.distributions.kl import kl_divergence, register_kl
 from rlgrad.distributions.location import EULER, Cauchy, Gumbel
+from rlgrad.distributions.multi_categorical import MultiCategorical
 from rlgrad.distributions.multivariate_normal import MultivariateNormal, squared_mahalanobis
 from rlgrad.distributions.normal import DiagonalNormal, HalfNormal, Normal
 from rlgrad.distributions.transformed import TanhNormal, TransformedDistribution
