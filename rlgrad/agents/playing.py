@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 
-from rlgrad.envs import make
+from rlgrad.envs.make import make, same_step
 from rlgrad.training import spawn_generators
 from rlgrad.training.evaluation import Evaluation, evaluate_policy
 
@@ -31,16 +31,9 @@ def vector_env(env: Any, num_envs: int | None, default: int, env_options: dict[s
     """
     if not isinstance(env, VectorEnv):
         return make(env, default if num_envs is None else num_envs, **env_options)
-    mode = env.metadata.get("autoreset_mode")
-    if mode != AutoresetMode.SAME_STEP:
-        raise ValueError(
-            f"The vector environment resets in mode {getattr(mode, 'value', mode)!r}, expected "
-            "AutoresetMode.SAME_STEP: other modes add steps that belong to no episode. Build it with "
-            "rlgrad.envs.make, or with autoreset_mode=AutoresetMode.SAME_STEP."
-        )
     if num_envs not in (None, env.num_envs):
         raise ValueError(f"The vector environment has {env.num_envs} copies, and num_envs={num_envs} was given.")
-    return env
+    return same_step(env)
 
 
 def evaluate(agent: Agent, episodes: int, deterministic: bool, seed: int | None, env: Any) -> Evaluation:
