@@ -6,8 +6,15 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.kernels import jit
+from rlgrad.optim.flat import Flat
 from rlgrad.optim.optimizer import Optimizer, constants, rate
+
+TOGETHER = 1 << 16
+"""Elements up to which it is quicker to join the gradients for one pass than to make a pass for each parameter."""
 
 
 class Adam(Optimizer):
@@ -96,6 +103,49 @@ class Adam(Optimizer):
         if decay and decoupled:
             xp.multiply(values, lr * decay, scratch)
             grad += scratch
+
+    def update_compiled(self, group: dict[str, Any], flat: Flat, grads: list[Any], runs: list[tuple[int, int]]) -> bool:
+        if flat.xp is not np or not jit.suits(flat.grad):
+            return False
+        kernel = jit.kernels().amsgrad if group["amsgrad"] else jit.kernels().adam
+        state = tuple(flat.state.values())
+        if flat.joined is not None and flat.bounds[-1] <= TOGETHER:
+            flat.join(grads, runs)
+            for first, last in runs:
+                numbers = self._numbers(group, flat.advance(first, last), flat.dtype)
+                kernel(flat.joined, flat.grad, *state, numbers, flat.bounds[first], flat.bounds[last])
+                flat.changed(first, last)
+            return True
+        rows = flat.rows()
+        if rows is None:
+            return False
+        remaining = iter(grads)
+        for first, last in runs:
+            numbers = self._numbers(group, flat.advance(first, last), flat.dtype)
+            for index in range(first, last):
+                values, *own = rows[index]
+                jit.shared(kernel, values.size, values.size, values, next(remaining), *own, numbers)
+            flat.changed(first, last)
+        return True
+
+    @staticmethod
+    def _numbers(group: dict[str, Any], step: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+        """What :func:`rlgrad.backend.compiled.updates.adam` computes with, in the parameters' dtype."""
+        lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
+        decoupled = group["decoupled_weight_decay"]
+        numbers = (
+            beta1,
+            1 - beta1,
+            beta2,
+            1 - beta2,
+            lr / (1 - beta1**step),
+            1 / math.sqrt(1 - beta2**step),
+            group["eps"],
+            0.0 if decoupled else decay,
+            lr * decay if decoupled else 0.0,
+            -1.0 if group["maximize"] else 1.0,
+        )
+        return tuple(map(dtype.type, numbers))
 
 
 class AdamW(Adam):

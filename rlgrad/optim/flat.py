@@ -103,6 +103,7 @@ class Flat:
             self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))
             self.state = {name: self.xp.zeros(self.bounds[-1], self.dtype) for name in names}
         self.whole = self._blocks(0, len(params))
+        self._rows: list[tuple[Any, ...]] | None = None
 
     def blocks(self, first: int, last: int) -> list[tuple[slice, tuple[Any, ...]]]:
         """The buffers of some parameters in pieces: gradient, scratch, then the state."""
@@ -148,6 +149,26 @@ class Flat:
             for index in range(first, last):
                 self.grad[self.bounds[index] : self.bounds[index + 1]] = grads[position]
                 position += 1
+
+    def advance(self, first: int, last: int) -> int:
+        """Count one more update of some parameters that had equally many; how many that makes."""
+        step = self.steps[first] + 1
+        self.steps[first:last] = [step] * (last - first)
+        return step
+
+    def rows(self) -> list[tuple[Any, ...]] | None:
+        """For each parameter its values and state as flat views; ``None`` where values are not in one piece."""
+        if self._rows is None and all(array.flags.c_contiguous for _, array in self.pairs):
+            ends = zip(self.pairs, self.bounds, self.bounds[1:], strict=False)
+            self._rows = [
+                (array.reshape(-1), *(buffer[a:b] for buffer in self.state.values())) for (_, array), a, b in ends
+            ]
+        return self._rows
+
+    def changed(self, first: int, last: int) -> None:
+        """Let it be known that some parameters' values were written."""
+        for parameter in self.params[first:last]:
+            parameter._cell[0] += 1
 
     def values(self, first: int, last: int) -> Any:
         """A flat copy of the values of some parameters."""

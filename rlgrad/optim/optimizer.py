@@ -23,6 +23,9 @@ from rlgrad.backend.errors import nearest
 from rlgrad.optim.flat import Flat, by_kind, lay_out
 from rlgrad.optim.hooks import Hooked, between_hooks
 
+COMPILED_FROM = 4096
+"""Elements from which on compiled updates are asked for: loading what runs them takes a good part of a second."""
+
 
 class Optimizer(Hooked):
     """Base class of optimizers.
@@ -203,14 +206,25 @@ class Optimizer(Hooked):
         if not grads:
             return True
         runs = flat.runs(missing)
+        if flat.bounds[-1] >= COMPILED_FROM and self.update_compiled(group, flat, grads, runs):
+            return True
         update = self._update_run if flat.scalars else self._update_equals
         with flat.place:
             flat.join(grads, runs)
             for first, last in runs:
-                step = flat.steps[first] + 1
-                flat.steps[first:last] = [step] * (last - first)
-                update(group, flat, first, last, step)
+                update(group, flat, first, last, flat.advance(first, last))
         return True
+
+    def update_compiled(self, group: dict[str, Any], flat: Flat, grads: list[Any], runs: list[tuple[int, int]]) -> bool:
+        """Do the whole update with compiled kernels, where there are some; whether that was possible.
+
+        Args:
+            group: the options.
+            flat: the parameters and their state.
+            grads: flat gradients of those that have one.
+            runs: which those are: stretches of neighbours that had equally many updates.
+        """
+        return False
 
     def _update_run(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
         rows = list(zip(*flat.scalars.values(), strict=True))

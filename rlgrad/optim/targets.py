@@ -10,9 +10,10 @@ import numpy as np
 
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import device_of, module_of, move, on_device
+from rlgrad.backend.kernels import jit
 from rlgrad.nn.module import Module
 from rlgrad.optim.flat import BLOCK, lay_out, side_by_side
-from rlgrad.optim.optimizer import constants
+from rlgrad.optim.optimizer import COMPILED_FROM, constants
 
 
 def polyak_update(source: Any, target: Any, tau: float) -> None:
@@ -67,6 +68,7 @@ class _Part:
             a.dtype == self.dtype and device_of(a) == self.device for a in self.here
         )
         self.pairs = [*zip(sources, self.here, strict=True), *zip(targets, self.there, strict=True)]
+        self.whole: list[tuple[Any, Any]] | None = None
         self.pieces: list[tuple[Any, Any, Any]] | None = None
 
     def holds(self) -> bool:
@@ -82,6 +84,10 @@ class _Part:
             return
         joined, goal = side_by_side(self.here), side_by_side(self.there)
         froms, goals = ([joined], [goal]) if joined is not None and goal is not None else (self.here, self.there)
+        if self.xp is np and sum(b.size for b in goals) >= COMPILED_FROM and jit.suits(*froms, *goals):
+            both = [*froms, *goals]
+            if all(array.flags.c_contiguous for array in both):
+                self.whole = [(a.reshape(-1), b.reshape(-1)) for a, b in zip(froms, goals, strict=True)]
         size = BLOCK if self.xp is np else max(g.size for g in goals)
         with on_device(self.device):
             space = self.xp.empty(max(1, min(size, max(g.size for g in goals))), self.dtype)
@@ -109,6 +115,11 @@ class _Part:
         if share == 1.0:
             for a, b, _ in pieces:
                 b[...] = a
+            return
+        if self.whole is not None:
+            (part,) = constants((share,), self.whole[0][1])
+            for a, b in self.whole:
+                jit.shared(jit.kernels().towards, b.size, b.size, a, b, part.reshape(1))
             return
         (share,) = constants((share,), pieces[0][1])
         subtract, multiply = xp.subtract, xp.multiply
