@@ -12,6 +12,7 @@ import rlgrad
 from rlgrad.backend import threads
 from rlgrad.backend.kernels import im2col, jit, winograd
 from rlgrad.backend.kernels.im2col import Geometry
+from rlgrad.nn import functional as F
 from rlgrad.nn.utils.rnn import pack_padded_sequence
 
 pytest.importorskip("numba")
@@ -43,7 +44,8 @@ def check(monkeypatch: pytest.MonkeyPatch, compute: Callable[[], list[np.ndarray
         np.testing.assert_array_equal(a, b)
         assert a.dtype == c.dtype
         tolerance = 1e-12 if a.dtype == np.float64 else 1e-5
-        np.testing.assert_allclose(a, c, rtol=tolerance, atol=tolerance * max(np.abs(c).max(initial=0), 1))
+        largest = np.abs(c[np.isfinite(c)]).max(initial=1)
+        np.testing.assert_allclose(a, c, rtol=tolerance, atol=tolerance * largest)
 
 
 def test_the_switch_and_other_dtypes_leave_numpy(monkeypatch):
@@ -139,3 +141,25 @@ def test_gates_saturate_and_keep_what_is_not_a_number():
     )
     exact = np.tanh(x.astype(np.float64))
     assert (np.abs(gates[0, :, 2] - exact) <= 5 * np.spacing(np.abs(exact).astype(np.float32))).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"stride": 1, "padding": 1}, {"dilation": (2, 1)}, {"stride": 2, "padding": (1, 0), "ceil_mode": True}],
+)
+def test_max_pool(monkeypatch, options):
+    x = np.random.default_rng(0).integers(0, 5, (2, 3, 7, 6)).astype(np.float32)  # with ties
+    x[0, 0, 2, 3] = x[1, 2, 0, 0] = np.nan
+    x[1, 1] = -np.inf
+
+    def compute() -> list[np.ndarray]:
+        leaf = rlgrad.from_numpy(x).requires_grad_()
+        values, indices = F.max_pool2d(leaf, (3, 2), return_indices=True, **options)
+        values.backward(rlgrad.arange(values.numel(), dtype=values.dtype).reshape(values.shape))
+        return [values.detach().numpy(), indices.numpy(), leaf.grad.numpy()]
+
+    check(monkeypatch, compute)
+    torch = pytest.importorskip("torch")
+    theirs = torch.nn.functional.max_pool2d(torch.from_numpy(x), (3, 2), return_indices=True, **options)
+    for mine, other in zip(compute(), theirs, strict=False):
+        np.testing.assert_array_equal(mine, other.numpy())

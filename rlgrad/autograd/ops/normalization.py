@@ -92,7 +92,7 @@ def _vjp(
     affine = _affine(inner, wide)
     count = 1
     for axis in axes:
-        count *= inner[axis]
+        count *= inner[axis] or 1  # of an empty batch
     a = ns.reshape(x, inner)
     normal = (a - out1) * out2
     dx = dw = db = None

@@ -17,6 +17,7 @@ from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
+from rlgrad.backend.kernels import jit
 
 
 def _parts(out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Any:
@@ -53,22 +54,52 @@ def _max_forward(
     xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, dilation: Extents, windows: Extents
 ) -> tuple[Any, Any]:
     out, rank = windows, len(kernel)
+    if xp is np and rank < 3 and a.size and jit.suits(a):
+        return _max_compiled(a, kernel, stride, pad, dilation, out)
     spatial = a.shape[-rank:]
     buffer = _padded(xp, a, pad, _cover(out, kernel, stride, dilation), -math.inf)
-    best = index = None
-    starts = [xp.arange(n) * s - p for n, s, p in zip(out, stride, pad, strict=True)]
-    for offsets, part in _parts(out, kernel, stride, dilation):
-        value = buffer[part]
-        place = 0
-        for i, (start, o, d) in enumerate(zip(starts, offsets, dilation, strict=True)):
-            place = place * spatial[i] + (start + o * d).reshape([-1 if j == i else 1 for j in range(rank)])
-        if best is None:
-            best, index = value.copy(), xp.empty(value.shape, np.int64)
-            index[...] = place
-        else:
-            better = (value > best) | (value != value)
-            xp.copyto(best, value, where=better)
-            xp.copyto(index, place, where=better)
+    steps, parts = zip(*_parts(out, kernel, stride, dilation), strict=True)
+    values = [buffer[part] for part in parts]
+    best = values[0].copy()
+    for value in values[1:]:
+        xp.maximum(best, value, out=best)
+    # Which element of its window each maximum is: the first of equals, and the last that is not a number.
+    chosen = xp.zeros(best.shape, np.int16)
+    for i in range(len(values) - 1, -1, -1):
+        xp.copyto(chosen, chosen.dtype.type(i), where=values[i] == best)
+    if bool((best != best).any()):
+        for i, value in enumerate(values):
+            xp.copyto(chosen, chosen.dtype.type(i), where=value != value)
+    within = np.zeros(len(values), np.int64)
+    first: Any = 0
+    inside: Any = True
+    for i in range(rank):
+        offsets = np.array([step[i] * dilation[i] for step in steps])
+        start = xp.arange(out[i]) * stride[i] - pad[i]
+        start = start.reshape([-1 if j == i else 1 for j in range(rank)])
+        first, within = first * spatial[i] + start, within * spatial[i] + offsets
+        place = start + xp.asarray(offsets).reshape(-1, *[1] * rank)
+        inside = inside & (place >= 0) & (place < spatial[i])
+    low = best == -math.inf
+    if any(pad) and bool(low.any()):  # the padding is no element
+        for i in range(len(values) - 1, -1, -1):
+            xp.copyto(chosen, chosen.dtype.type(i), where=low & inside[i])
+    index = xp.asarray(within)[chosen]
+    index += first
+    return best, index
+
+
+def _max_compiled(
+    a: Any, kernel: Extents, stride: Extents, pad: Extents, dilation: Extents, out: Extents
+) -> tuple[Any, Any]:
+    rank = len(kernel)
+    lead = a.shape[:-rank]
+    best, index = np.empty((*lead, *out), a.dtype), np.empty((*lead, *out), np.int64)
+    ones, zeros = (1,) * (2 - rank), (0,) * (2 - rank)
+    planes = np.ascontiguousarray(a).reshape(-1, *ones, *a.shape[-rank:])
+    results = best.reshape(-1, *ones, *out), index.reshape(-1, *ones, *out)
+    window = ((*ones, *kernel), (*ones, *stride), (*zeros, *pad), (*ones, *dilation))
+    jit.shared(jit.kernels().max_pool, len(planes), best.size * math.prod(kernel), planes, *window, *results)
     return best, index
 
 
@@ -86,6 +117,11 @@ def _plane_scatter(xp: Any, g: Any, index: Any, spatial: Extents, distinct: bool
     rank, size = len(spatial), math.prod(spatial)
     lead = g.shape[:-rank]
     planes = math.prod(lead)
+    if xp is np and g.size and jit.suits(g):
+        out = np.zeros((planes, size), g.dtype)
+        values, places = (np.ascontiguousarray(a).reshape(planes, -1) for a in (g, index))
+        jit.shared(jit.kernels().plane_scatter, planes, g.size, values, places, distinct, out)
+        return out.reshape(*lead, *spatial)
     where = (xp.arange(planes)[:, None] * size + index.reshape(planes, math.prod(g.shape[-rank:]))).reshape(-1)
     values = g.reshape(-1)
     if distinct:

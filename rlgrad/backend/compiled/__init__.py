@@ -4,27 +4,26 @@ Every kernel takes the range of samples to work on as its last two arguments, se
 """
 
 from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums
+from rlgrad.backend.compiled.pools import max_pool, plane_scatter
 from rlgrad.backend.compiled.recurrent import lstm, lstm_adjoint
 from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
-from rlgrad.backend.compiled.updates import adam, amsgrad, towards
 from rlgrad.backend.compiled.windows import gather, scatter
 
 __all__ = [
-    "adam",
     "affine",
-    "amsgrad",
     "combined",
     "gather",
     "input_tiles",
     "input_tiles_adjoint",
     "lstm",
     "lstm_adjoint",
+    "max_pool",
     "moments",
     "output",
     "output_adjoint",
+    "plane_scatter",
     "rows",
     "rows_adjoint",
     "scatter",
     "sums",
-    "towards",
 ]
