@@ -44,11 +44,14 @@ class EnvSettings:
     Attributes:
         id: Gymnasium id, such as ``"CartPole-v1"``.
         num_envs: copies that are stepped together; ``None`` for the agent's own number.
+        vectorization: how they are run: ``"auto"``, ``"vector"``, ``"sync"``, ``"async"`` or ``"envpool"``, see
+            :func:`rlgrad.envs.make`.
         options: keyword arguments of the environment itself.
     """
 
     id: str = "CartPole-v1"
     num_envs: int | None = None
+    vectorization: str = "auto"
     options: dict[str, Any] = field(default_factory=dict)
 
 

@@ -110,13 +110,16 @@ def make_agent(job: AgentJob) -> Agent:
     if job.resume is not None:
         return agent_class.load(checkpoint_path(job.resume), device=job.device)
     config: Any = settings_from(config_class, settings, "agent")
+    env_options = dict(job.env.options)
+    if job.env.vectorization != "auto":
+        env_options["vectorization"] = job.env.vectorization
     options: Any = {"optimizer": job.optimizer} if isinstance(job, ReinforceJob) else {}
     return agent_class(
         job.env.id,
         config,
         seed=job.seed,
         num_envs=job.env.num_envs,
-        env_options=job.env.options,
+        env_options=env_options,
         device=job.device,
         **options,
     )
