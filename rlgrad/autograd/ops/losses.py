@@ -175,7 +175,7 @@ def gaussian_nll_loss(
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif input.ndim != var.ndim or sum(n != m for n, m in zip(input.shape, var.shape, strict=True)) != 1:
+        elif input.ndim != var.ndim or sum(m for n, m in zip(input.shape, var.shape, strict=True) if n != m) != 1:
             raise ValueError(f"var is of incorrect size: {list(var.shape)} for an input of {list(input.shape)}")
     bounded = where(var < eps, var.detach() * 0 + eps, var.detach()) + (var - var.detach())
     losses = 0.5 * (bounded.log() + (input - target) ** 2 / bounded)

@@ -70,19 +70,47 @@ def _operands(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return input, target
 
 
+def _weighted(losses: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
+    """Losses with a factor each; their mean is over the sum of the factors."""
+    if weight.shape != input.shape:
+        raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(input.shape)}")
+    losses = losses * weight
+    return losses.sum() / weight.sum() if reduction == "mean" else reduced(losses, reduction)
+
+
 def mse_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """Mean of the squared differences."""
+    """Mean of the squared differences.
+
+    Args:
+        weight: a factor for each of them; the mean is then over the sum of the factors.
+    """
+    if weight is not None:
+        losses = apply(_mse_loss, _operands(input, target), ("none",))
+        return _weighted(losses, weight, input, check_reduction(reduction, size_average, reduce))
     return apply(_mse_loss, _operands(input, target), (check_reduction(reduction, size_average, reduce),))
 
 
 def l1_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+    input: Tensor,
+    target: Tensor,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+    weight: Tensor | None = None,
 ) -> Tensor:
-    """Mean of the absolute differences."""
-    input, target = broadcast_target(input, target)
-    return reduced((input - target).abs(), reduction, size_average, reduce)
+    """Mean of the absolute differences; ``weight`` as for :func:`mse_loss`."""
+    first, second = broadcast_target(input, target)
+    if weight is not None:
+        losses = (first - second).abs()
+        return _weighted(losses, weight, input, check_reduction(reduction, size_average, reduce))
+    return reduced((first - second).abs(), reduction, size_average, reduce)
 
 
 def smooth_l1_loss(
