@@ -131,6 +131,8 @@ class DQN(OffPolicyAgent):
         config = self.config
         if not self.actions.discrete:
             raise TypeError(f"DQN chooses among Discrete actions, got {self.actions.space}: use SAC or TD3.")
+        if config.prioritized and dataset is not None:
+            raise ValueError("prioritized is for steps of the agent's own: turn it off to learn from a data set.")
         self.width = 1 if config.distribution == "mean" else config.atoms
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self._default_network() if q_network is None else q_network
@@ -204,13 +206,13 @@ class DQN(OffPolicyAgent):
         with rlgrad.no_grad():
             following = self.outputs(self.target_network, next_obs)
             judge = self.q_values(self.q_network, next_obs) if config.double else self.expected(following)
-            rows, best = np.arange(len(batch.index)), judge.cpu().numpy().argmax(1)
-            following_best = following.cpu().numpy()[rows, best]
+            rows, best = np.arange(len(batch.index)), self.array(judge).argmax(1)
+            following_best = self.array(following)[rows, best]
         outputs = self.outputs(self.q_network, obs)
 
         if config.distribution == "mean":
             place = (rows, batch.actions)
-            chosen = outputs.detach().cpu().numpy()[place]
+            chosen = self.array(outputs)[place]
             errors = batch.rewards + batch.discounts * following_best - chosen
             loss, slope = huber(errors, weights)
             gradient = np.zeros(tuple(outputs.shape), np.float32)
@@ -230,7 +232,7 @@ class DQN(OffPolicyAgent):
                 targets = project_categorical(probabilities, batch.rewards, batch.discounts, *support)
                 losses = -(self.tensor(targets) * picked.log_softmax(1)).sum(1)
                 chosen = picked.detach().softmax(1) @ self.support
-            errors = losses.detach().cpu().numpy()
+            errors = self.array(losses)
             mean = (losses if weights is None else losses * self.tensor(weights)).mean()
             loss = mean.item()
             norm = self.minimize(self.optimizer, mean, "q")
@@ -260,7 +262,7 @@ class DQN(OffPolicyAgent):
         if self.noisy_layers:
             self.q_network.train(noisy)
         with rlgrad.no_grad():
-            values = self.q_values(self.q_network, self.inputs(encoded)).cpu().numpy()
+            values = self.array(self.q_values(self.q_network, self.inputs(encoded)))
         if self.noisy_layers:
             self.q_network.train()
         return values.argmax(1)

@@ -118,7 +118,7 @@ class TD3(OffPolicyAgent):
 
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
         with rlgrad.no_grad():
-            actions = self.actor(self.inputs(encoded)).cpu().numpy()
+            actions = self.array(self.actor(self.inputs(encoded)))
         if generator is None:
             return actions
         noise = generator.standard_normal(actions.shape, np.float32) * np.float32(self.config.noise_std)

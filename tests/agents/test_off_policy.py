@@ -209,6 +209,10 @@ def test_mistakes_are_named_where_they_are_made():
         td3("CartPole-v1")
     with pytest.raises(TypeError, match="SAC needs a Box of actions with finite bounds"):
         sac(lambda: Identity(spaces.Box(-np.inf, np.inf, (1,))))
+    data = {"observations": np.zeros((4, 4)), "actions": np.zeros(4, int), "rewards": np.zeros(4)}
+    data |= {"next_observations": data["observations"], "terminated": np.ones(4, bool)}
+    with pytest.raises(ValueError, match="prioritized is for steps of the agent's own"):
+        DQN("CartPole-v1", DQNConfig(prioritized=True), dataset=data)
     for config, wrong in [
         (DQNConfig, {"distribution": "median"}),
         (DQNConfig, {"v_min": 1.0, "v_max": 1.0}),
