@@ -51,8 +51,8 @@ class Poisson(Distribution):
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
     def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
-        rates = self.rate._array.astype(np.float64)
-        return wrap(draw(self.rate, self._shape(sample_shape), generator, lambda g, s, _: g.poisson(rates, s)))
+        shape = self._shape(sample_shape)
+        return wrap(draw(self.rate, shape, generator, lambda g, s, _, rate: g.poisson(rate, s), self.rate))
 
 
 class Geometric(BinaryDistribution):
@@ -155,11 +155,10 @@ class Binomial(BinaryDistribution):
         return -(log_prob.exp() * log_prob).sum(0)
 
     def sample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
-        totals = self.total_count._array.astype(np.int64)
-        probs = self.probs._array.astype(np.float64)
-        return wrap(
-            draw(self.probs, self._shape(sample_shape), generator, lambda g, s, _: g.binomial(totals, probs, s))
-        )
+        def sampler(stream: Any, size: Any, _: Any, total: Any, probs: Any) -> Any:
+            return stream.binomial(total.astype(np.int64), probs, size)
+
+        return wrap(draw(self.probs, self._shape(sample_shape), generator, sampler, self.total_count, self.probs))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         counts = self.total_count._array

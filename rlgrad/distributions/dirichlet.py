@@ -142,14 +142,13 @@ class Beta(Distribution):
 
 def _normalised_gammas(concentration: Tensor, generator: RandomSource) -> Tensor:
     """Gamma draws divided by their sum, computed with logarithms so that tiny concentrations do not underflow."""
-    shapes = concentration._array.astype(np.float64)
-    xp = module_of(shapes)
 
-    def sampler(stream: Any, size: Any, dtype: Any) -> Any:
+    def sampler(stream: Any, size: Any, _: Any, shapes: Any) -> Any:
         # A draw for `a` is one for `a + 1` times `u^(1/a)`, and `-log u` is exponential (Marsaglia and Tsang, 2000).
+        xp = module_of(shapes)
         logs = xp.log(stream.standard_gamma(shapes + 1, size)) - stream.standard_exponential(size) / shapes
         weights = xp.exp(logs - logs.max(-1, keepdims=True))
         return weights / weights.sum(-1, keepdims=True)
 
-    drawn = draw(concentration, shapes.shape, generator, sampler)
-    return wrap(xp.clip(drawn, np.finfo(drawn.dtype).tiny, 1.0))
+    drawn = draw(concentration, concentration.shape, generator, sampler, concentration)
+    return wrap(drawn.clip(np.finfo(drawn.dtype).tiny, 1.0))

@@ -12,7 +12,7 @@ import numpy as np
 import rlgrad
 from rlgrad import Generator, Size, Tensor
 from rlgrad.autograd.tensor import wrap
-from rlgrad.backend.devices import module_of
+from rlgrad.backend.devices import module_of, to_host
 from rlgrad.distributions.constraints import Constraint
 
 __all__ = ["Distribution", "RandomSource", "broadcast", "draw"]
@@ -205,12 +205,15 @@ def broadcast(**parameters: Tensor | float) -> tuple[tuple[Tensor, ...], tuple[i
     return tuple(t if s == shape else t.expand(*shape) for t, s in zip(tensors, shapes, strict=True)), shape
 
 
-def draw(like: Tensor, shape: Sequence[int], generator: RandomSource, sampler: Callable[[Any, Any, Any], Any]) -> Any:
+def draw(
+    like: Tensor, shape: Sequence[int], generator: RandomSource, sampler: Callable[..., Any], *parameters: Tensor
+) -> Any:
     """Random numbers as a raw array with the dtype and on the device of `like`.
 
     Args:
-        sampler: `sampler(stream, shape, dtype)` draws from a generator of NumPy or CuPy; `dtype` is float32 or
+        sampler: `sampler(stream, shape, dtype, *parameters)` draws from a generator of NumPy or CuPy; `dtype` is float32 or
             float64.
+        parameters: reach the sampler as float64 arrays of the generator's library.
     """
     array = like._array
     xp = module_of(array)
@@ -219,7 +222,10 @@ def draw(like: Tensor, shape: Sequence[int], generator: RandomSource, sampler: C
         stream = generator
     else:
         stream = (rlgrad.default_generator if generator is None else generator).on(xp)
-    drawn = sampler(stream, tuple(shape), dtype)
+    wide = [parameter.detach()._array.astype(np.float64) for parameter in parameters]
+    if stream is generator:
+        wide = [to_host(array) for array in wide]
+    drawn = sampler(stream, tuple(shape), dtype, *wide)
     if xp is not np and isinstance(drawn, np.ndarray):
         return wrap(drawn).to(like.device)._array.astype(array.dtype, copy=False)
     return xp.asarray(drawn).astype(array.dtype if array.dtype.kind == "f" else dtype, copy=False)

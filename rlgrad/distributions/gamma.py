@@ -78,8 +78,9 @@ class Gamma(Distribution):
     def rsample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
         """Draws whose gradients are implicit (Figurnov et al., 2018), as in PyTorch."""
         concentration = self.concentration.expand(*self._shape(sample_shape))
-        shapes = concentration.detach()._array.astype(np.float64)
-        drawn = draw(concentration, shapes.shape, generator, lambda g, s, _: g.standard_gamma(shapes, s))
+        drawn = draw(
+            concentration, concentration.shape, generator, lambda g, s, _, a: g.standard_gamma(a, s), concentration
+        )
         smallest = float(np.finfo(concentration._array.dtype).tiny)
         standard = gamma_sample(concentration, wrap(drawn).clamp(min=smallest))
         return (standard / self.rate).clamp(min=smallest)

@@ -94,7 +94,7 @@ def chosen(logits: Tensor, index: Tensor) -> Tensor:
 
 
 def _finite(xp: Any, logits: Any) -> Any:
-    return xp.maximum(logits, np.asarray(-1e30, logits.dtype))
+    return xp.maximum(logits, -1e30)
 
 
 def _entropy_forward(xp: Any, logits: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions.bernoulli import Bernoulli
-from rlgrad.distributions.counts import Poisson
+from rlgrad.distributions.counts import Binomial, Poisson
 from rlgrad.distributions.dirichlet import Beta
 from rlgrad.distributions.distribution import Distribution
 from rlgrad.distributions.gamma import Exponential, Gamma
@@ -30,7 +31,8 @@ def _infinite(p: Distribution, q: Distribution) -> Tensor:
 for _pair in [
     *((Exponential, q) for q in (Beta, Uniform)),
     *((Gamma, q) for q in (Beta, Uniform)),
-    *((p, q) for p in (Laplace, Normal) for q in (Beta, Exponential, Gamma, Uniform)),
+    *((Poisson, q) for q in (Bernoulli, Binomial)),
+    *((p, q) for p in (Gumbel, Laplace, Normal) for q in (Beta, Exponential, Gamma, Uniform)),
 ]:
     register_kl(*_pair)(_infinite)
 
@@ -66,6 +68,27 @@ def _from_moments(p: Distribution, q: Normal) -> Tensor:
 
 for _family in (Beta, Exponential, Gamma, Gumbel, Laplace, Uniform):
     register_kl(_family, Normal)(_from_moments)
+
+
+_LAPLACE_TRANSFORM: dict[type, Callable[[Any, Tensor], Tensor]] = {
+    Exponential: lambda p, t: p.rate / (p.rate + t),
+    Gamma: lambda p, t: (1 + t / p.rate) ** -p.concentration,
+    Normal: lambda p, t: (-p.loc * t + 0.5 * (p.scale * t) ** 2).exp(),
+    Uniform: lambda p, t: ((-t * p.low).exp() - (-t * p.high).exp()) / (t * (p.high - p.low)),
+}
+"""The mean of `exp(-t x)` under a family."""
+
+
+def _against_gumbel(transform: Callable[[Any, Tensor], Tensor]) -> Callable[[Any, Gumbel], Tensor]:
+    def formula(p: Any, q: Gumbel) -> Tensor:
+        decay = transform(p, 1 / q.scale)
+        return -p.entropy() + q.scale.log() + (p.mean - q.loc) / q.scale + (q.loc / q.scale).exp() * decay
+
+    return formula
+
+
+for _first, _transform in _LAPLACE_TRANSFORM.items():
+    register_kl(_first, Gumbel)(_against_gumbel(_transform))
 
 
 @register_kl(Normal, Laplace)

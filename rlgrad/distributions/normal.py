@@ -76,7 +76,7 @@ class Normal(Distribution):
         return self.loc + self.scale * standard_normal(self.loc, self._shape(sample_shape), generator)
 
 
-class DiagonalNormal(Normal):
+class DiagonalNormal(Distribution):
     """Normal distributions over vectors whose components are independent.
 
     The last axis is the event: `log_prob` and `entropy` sum over it (`Independent(Normal(loc, scale), 1)` in
@@ -87,7 +87,9 @@ class DiagonalNormal(Normal):
         scale: (dim,) or (*batch_shape, dim) standard deviation, positive.
     """
 
+    arg_constraints = Normal.arg_constraints
     support: Any = constraints.real_vector
+    has_rsample = True
 
     def __init__(self, loc: Tensor, scale: Tensor, validate_args: bool | None = None) -> None:
         if loc.ndim and loc.shape[-1:] == scale.shape:
@@ -98,7 +100,15 @@ class DiagonalNormal(Normal):
         shape = self.loc.shape
         if not shape:
             raise ValueError("DiagonalNormal needs a last axis over the components, got tensors without axes.")
-        Distribution.__init__(self, shape[:-1], shape[-1:], validate_args)
+        super().__init__(shape[:-1], shape[-1:], validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
     @property
     def stddev(self) -> Tensor:
@@ -123,6 +133,10 @@ class DiagonalNormal(Normal):
         new._validate_args = self._validate_args
         new.batch_shape = Size(batch_shape)
         return new
+
+    def rsample(self, sample_shape: Sequence[int] = (), generator: RandomSource = None) -> Tensor:
+        """Draws by the reparameterisation `loc + scale * noise`."""
+        return self.loc + self.scale * standard_normal(self.loc, self._shape(sample_shape), generator)
 
 
 class HalfNormal(Distribution):
