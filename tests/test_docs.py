@@ -1,0 +1,20 @@
+"""The code on the guide's pages runs, page by page, from top to bottom."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PAGES = [path for path in sorted(DOCS.glob("*.md")) if "```python\n" in path.read_text()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text()
+    names: dict[str, object] = {"__name__": "__main__"}
+    for match in re.finditer(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        line = text[: match.start()].count("\n") + 1
+        # Blank lines put the numbers of a traceback's lines where they are on the page.
+        exec(compile("\n" * line + match.group(1), str(page), "exec"), names)
