@@ -7,10 +7,13 @@ from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_
 from rlgrad.backend.compiled.pools import max_pool, plane_scatter
 from rlgrad.backend.compiled.recurrent import lstm, lstm_adjoint
 from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
+from rlgrad.backend.compiled.updates import adam, amsgrad, towards
 from rlgrad.backend.compiled.windows import gather, scatter
 
 __all__ = [
+    "adam",
     "affine",
+    "amsgrad",
     "combined",
     "gather",
     "input_tiles",
@@ -26,4 +29,5 @@ __all__ = [
     "rows_adjoint",
     "scatter",
     "sums",
+    "towards",
 ]

@@ -16,7 +16,7 @@ from rlgrad.backend.kernels import jit
 
 Extents = tuple[int, ...]
 
-_CHUNK = 1 << 20  # bytes of gathered windows at a time: they are read back from the cache
+_CHUNK = 1 << 21  # bytes of gathered windows at a time: they are read back from the cache
 _ROWS = 64  # points of a sample from which on a matrix product for each sample is worth its while
 
 
