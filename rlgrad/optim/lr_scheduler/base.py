@@ -56,6 +56,7 @@ class LRScheduler:
         >>> from rlgrad.optim.lr_scheduler import StepLR
         >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=0.5)
         >>> schedule = StepLR(optimizer, step_size=1, gamma=0.5)
+        >>> optimizer.step()
         >>> schedule.step()
         >>> schedule.get_last_lr()
         [0.25]
