@@ -53,7 +53,7 @@ def test_they_learn_the_action_that_the_observation_names(name, space):
     extra = {"gamma": 0.0, "log_std": -0.7}
     agent = AGENTS[name](lambda: Identity(space), **extra)
     before = agent.evaluate(20).mean
-    agent.learn(16_000 if isinstance(space, spaces.Box) else 8_000)
+    agent.learn(12_000 if isinstance(space, spaces.Box) else 6_000)
     after = agent.evaluate(20).mean
     if isinstance(space, spaces.Box):
         assert before < -2.5
@@ -110,7 +110,7 @@ def test_a_time_limit_does_not_end_the_task(name):
         settings["optimizer"] = "adam"
     agent = AGENTS[name](Endless, **settings).learn(16_000)
     assert agent.values(np.zeros((1, 1), np.float32))[0] == pytest.approx(50.0, abs=1.0)
-    without = AGENTS[name](Endless, **settings, bootstrap_time_limits=False).learn(16_000)
+    without = AGENTS[name](Endless, **settings, bootstrap_time_limits=False).learn(4_000)
     assert without.values(np.zeros((1, 1), np.float32))[0] < 10
 
 
