@@ -55,8 +55,8 @@ def make(
             first), or a function without arguments that builds one environment. A vector environment that exists already
             is handed back as it is if it resets in SAME_STEP mode, and refused otherwise.
         num_envs: number of copies, at least 1.
-        vectorization: "auto" takes the array implementation where there is one and one Python object per copy
-            otherwise; "vector" demands the array implementation; "sync" steps Python objects one after
+        vectorization: "auto" takes the array implementation where there is one (ours, or one registered as a vector entry
+            point that resets in SAME_STEP mode) and one Python object per copy otherwise; "vector" demands the array implementation; "sync" steps Python objects one after
             another; "async" gives each copy a process of its own, which pays only for slow environments; "envpool" takes
             EnvPool's environment of this name, in C++ (extra `envpool`).
         env_options: keyword arguments of the environment itself, such as `continuous=True`. Atari games ("ALE/Pong-v5")
@@ -92,6 +92,10 @@ def make(
         name = _resolve(env.removeprefix(_NAMESPACE))
         if vectorization in ("auto", "vector") and name in _NUMPY_ENVIRONMENTS:
             return _make_numpy(name, num_envs, env_options)
+        if vectorization in ("auto", "vector") and gym.spec(name).vector_entry_point is not None:
+            envs = _make_registered(name, num_envs, vectorization == "vector", env_options)
+            if envs is not None:
+                return envs
 
         def factory() -> gym.Env[Any, Any]:
             return gym.make(name, **env_options)
@@ -188,6 +192,23 @@ for _id in _NUMPY_ENVIRONMENTS:
 def _make_numpy(env_id: str, num_envs: int, env_options: dict[str, Any]) -> VectorEnv[Any, Any, Any]:
     # Going through make_vec applies the id's step limit and keyword arguments, and sets `envs.spec`.
     return gym.make_vec(_array_spec(env_id, env_id), num_envs, vectorization_mode="vector_entry_point", **env_options)
+
+
+def _make_registered(
+    env_id: str, num_envs: int, demanded: bool, env_options: dict[str, Any]
+) -> VectorEnv[Any, Any, Any] | None:
+    """The vector environment that whoever registered the id made, or None where single copies are to be stepped."""
+    demanded = demanded or gym.spec(env_id).entry_point is None
+    try:
+        envs = gym.make_vec(env_id, num_envs, vectorization_mode="vector_entry_point", **env_options)
+    except (gym.error.DependencyNotInstalled, ImportError) as error:
+        if demanded:
+            raise ImportError(_missing_dependency(env_id, error)) from error
+        return None
+    if demanded or envs.metadata.get("autoreset_mode") == AutoresetMode.SAME_STEP:
+        return same_step(envs)
+    envs.close()
+    return None
 
 
 _EXTRAS = (

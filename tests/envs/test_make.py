@@ -1,4 +1,5 @@
 import builtins
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -160,3 +161,46 @@ def test_processes_give_the_trajectories_of_synchronous_copies():
 
     for a, b in zip(play("sync"), play("async"), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+class Several(gym.vector.VectorEnv):
+    """A vector environment of somebody else, in SAME_STEP mode."""
+
+    metadata: ClassVar = {"autoreset_mode": AutoresetMode.SAME_STEP}
+
+    def __init__(self, num_envs=1, **options):
+        self.num_envs = num_envs
+        self.single_observation_space, self.single_action_space = Countdown.observation_space, Countdown.action_space
+
+
+class SeveralOfAnotherMode(Several):
+    metadata: ClassVar = {"autoreset_mode": AutoresetMode.NEXT_STEP}
+
+
+@pytest.fixture
+def registered():
+    names = []
+
+    def register(vector_class, single=Countdown):
+        name = f"Registered{len(names)}-v0"
+        gym.register(name, entry_point=single, vector_entry_point=vector_class)
+        names.append(name)
+        return name
+
+    yield register
+    for name in names:
+        del gym.registry[name]
+
+
+def test_registered_vector_entry_points_are_taken_if_they_reset_in_the_same_step(registered):
+    good, bad, alone = (
+        registered(Several),
+        registered(SeveralOfAnotherMode),
+        registered(SeveralOfAnotherMode, single=None),
+    )
+    assert isinstance(make(good, 3), Several)
+    assert isinstance(make(good, 3, vectorization="sync"), gym.vector.SyncVectorEnv)
+    assert isinstance(make(bad, 3), gym.vector.SyncVectorEnv)
+    for name, vectorization in ((bad, "vector"), (alone, "auto")):
+        with pytest.raises(ValueError, match="resets in .* mode, which adds steps"):
+            make(name, 3, vectorization=vectorization)
