@@ -202,5 +202,5 @@ def test_registered_vector_entry_points_are_taken_if_they_reset_in_the_same_step
     assert isinstance(make(good, 3, vectorization="sync"), gym.vector.SyncVectorEnv)
     assert isinstance(make(bad, 3), gym.vector.SyncVectorEnv)
     for name, vectorization in ((bad, "vector"), (alone, "auto")):
-        with pytest.raises(ValueError, match="resets in .* mode, which adds steps"):
+        with pytest.raises(ValueError, match=r"resets in .* mode, which adds steps"):
             make(name, 3, vectorization=vectorization)
