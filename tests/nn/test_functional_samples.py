@@ -1,10 +1,13 @@
-"""``nn.functional`` without its losses, on PyTorch's own sample inputs: values, derivatives of both orders, and what is refused."""
+"""``nn.functional`` on PyTorch's own sample inputs: values, derivatives of both orders, and what is refused."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+
+import rlgrad
 
 from ..autograd import torch_samples
 
@@ -25,6 +28,7 @@ RANDOM = {
 THEIRS_ALONE = {"in place: missing"}  # variants made by partial application, which have no name
 
 LOSSES = ("loss", "cross_entropy", "kl_div", "nll", "multi_head")
+"""Words in the names of losses, which have a file of their own."""
 
 ENTRIES = {
     f"{entry.name}.{entry.variant_test_name}".removeprefix("nn.functional.").rstrip("."): entry
@@ -62,3 +66,20 @@ def test_values_and_derivatives_are_torchs(name):
 @pytest.mark.parametrize("name", [name for name, entry in ENTRIES.items() if entry.error_inputs_func])
 def test_what_torch_refuses_is_refused(name):
     assert list(compared(name).errors()) == []
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("name", ["huber_loss", "l1_loss", "mse_loss"])
+def test_weighted_differences_are_torchs(name, reduction):
+    rng = np.random.default_rng(0)
+    input, target, weight = rng.standard_normal((3, 4, 5))
+    results = []
+    for library in (rlgrad, torch):
+        leaves = [library.from_numpy(a.copy()).requires_grad_() for a in (input, target, abs(weight))]
+        loss = getattr(library.nn.functional, name)(*leaves[:2], weight=leaves[2], reduction=reduction)
+        found = library.autograd.grad(loss.sum(), leaves)
+        results.append([loss.detach().numpy(), *[g.numpy() for g in found]])
+        with pytest.raises(ValueError, match="same size"):
+            getattr(library.nn.functional, name)(*leaves[:2], weight=leaves[2][0])
+    for mine, other in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
