@@ -47,6 +47,7 @@ SAME = {
     "mish": "Mish",
     "hardswish": "HardSwish",
     "clone": "Identity",
+    "contiguous_clone": "Identity",
     "alias": "Identity",
     "eq": "Equal",
     "lt": "Less",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
@@ -76,6 +77,7 @@ class Trace:
 
     def __init__(self, module: Module, example: tuple[Tensor, ...]) -> None:
         self.calls: list[Call] = []
+        self._thread = threading.get_ident()
         self.stack = [type(module).__name__]
         self.names = {id(m): name for name, m in module.named_modules()}
         self.reads: list[str] = []
@@ -88,6 +90,8 @@ class Trace:
         self.outputs = [tensor._array for tensor in _tensors(result)]
 
     def note(self, op: str, inputs: tuple[Any, ...], attributes: dict[str, Any], outputs: tuple[Any, ...]) -> None:
+        if threading.get_ident() != self._thread:  # another thread's work
+            return
         self.calls.append(Call(op, inputs, attributes, outputs, self.stack[-1]))
         made = {id(array) for array in outputs}
         self._seen |= made

@@ -402,6 +402,21 @@ class Optimizer(Hooked):
         for hook in self._hooks_of("load_post"):
             hook(self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizer:
+        other = memo[id(self)] = object.__new__(type(self))
+        skipped = ("_flats", "_loaded", "_own_state")
+        for name, value in self.__dict__.items():
+            if name not in skipped:
+                other.__dict__[name] = copy.deepcopy(value, memo)
+        other._flats, other._loaded, other._own_state = [None] * len(self.param_groups), {}, defaultdict(dict)
+        for parameter, state in self.state.items():
+            twin, copied = copy.deepcopy(parameter, memo), copy.deepcopy(state, memo)
+            if self._is_flat:
+                other._loaded[id(twin)] = copied
+            else:
+                other._own_state[twin] = copied
+        return other
+
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for index, group in enumerate(self.param_groups):

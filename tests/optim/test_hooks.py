@@ -110,3 +110,33 @@ def test_names_of_parameters_are_kept_with_their_group(library, names):
     assert optimizer.state_dict()["param_groups"][0]["param_names"] == list(names)
     with pytest.raises(ValueError, match="with/without names"):
         optimizer.add_param_group({"params": [parameter(library)]})
+
+
+@pytest.mark.parametrize("name", ["Adam", "SGD", "NAdam", "Adagrad", "LBFGS"])
+def test_a_deep_copy_goes_on_by_itself(library, name):
+    """A network and its optimizer, copied together in the middle of a run."""
+    if name == "LBFGS" and library is not rlgrad:
+        pytest.skip("torch's LBFGS cannot be copied")
+    library.manual_seed(0)
+    net = library.nn.Linear(3, 2)
+    options = {"momentum": 0.9} if name == "SGD" else {}
+    optimizer = getattr(library.optim, name)(net.parameters(), lr=0.1, **options)
+
+    def walk(net, optimizer, steps):
+        def closure():
+            optimizer.zero_grad()
+            loss = (net(library.ones(1, 3)) ** 2).sum()
+            loss.backward()
+            return loss
+
+        for _ in range(steps):
+            optimizer.step(closure)
+        return net.weight.tolist()
+
+    walk(net, optimizer, 2)
+    twin, other = copy.deepcopy((net, optimizer))
+    assert other.param_groups[0]["params"][0] is twin.weight
+    before = twin.weight.tolist()
+    assert walk(net, optimizer, 2) != before
+    assert twin.weight.tolist() == before
+    assert walk(twin, other, 2) == net.weight.tolist()

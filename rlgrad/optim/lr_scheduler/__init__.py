@@ -16,6 +16,8 @@ from rlgrad.optim.lr_scheduler.decay import (
 )
 from rlgrad.optim.lr_scheduler.plateau import ReduceLROnPlateau
 
+_LRScheduler = LRScheduler  # the name that older programs subclass
+
 __all__ = [
     "ChainedScheduler",
     "ConstantLR",
