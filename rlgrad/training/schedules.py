@@ -35,4 +35,5 @@ class Linear:
         if self.end is None:
             return self.start
         part = min(max(progress / self.fraction, 0.0), 1.0)
-        return self.start + (self.end - self.start) * part
+        # In this form it is exact at both ends.
+        return (1.0 - part) * self.start + part * self.end
