@@ -26,6 +26,7 @@ TARGETS = {
     "td3_mountaincarcontinuous": 90, "sac_mountaincarcontinuous": 90,
     "td3_pendulum": -170, "ddpg_pendulum": -170, "sac_pendulum": -170, "ppo_pendulum": -250,
     "ppo_lunarlander": 200, "dqn_lunarlander": 150,
+    "ppo_halfcheetah": 1500, "ppo_hopper": 2000, "ppo_walker2d": 2000,
 }  # fmt: skip
 """The mean return over seeds that each experiment is to reach."""
 
@@ -46,6 +47,9 @@ PUBLISHED = {
     "ppo_pendulum": "-172.2 (zoo with gSDE, 100k)",
     "ppo_lunarlander": "242.1 (zoo, v2, 1M)",
     "dqn_lunarlander": "154.4 (zoo, v2, 100k)",
+    "ppo_halfcheetah": "5,819 (zoo, v3, 1M), 1,443 ± 46 (CleanRL, v4, 1M)",
+    "ppo_hopper": "2,410 (zoo, v3, 1M), 2,383 ± 272 (CleanRL, v4, 1M)",
+    "ppo_walker2d": "3,479 (zoo, v3, 1M), 2,288 ± 572 (CleanRL, v4, 1M)",
 }
 """RL Zoo: one agent, deterministic; CleanRL: return in training, 3 seeds. Protocols differ from this one's."""
 
@@ -104,6 +108,13 @@ def load(experiment: str) -> list[dict[str, Any]]:
     return json.loads(path.read_text()) if path.exists() else []
 
 
+def store(experiment: str, runs: list[dict[str, Any]]) -> None:
+    """Writes the runs of an experiment, one a line."""
+    RESULTS.mkdir(exist_ok=True)
+    lines = ",\n".join(json.dumps(run) for run in sorted(runs, key=lambda run: run["seed"]))
+    (RESULTS / f"{experiment}.json").write_text(f"[\n{lines}\n]\n")
+
+
 def table() -> str:
     """The stored results as Markdown."""
     lines = [
@@ -140,8 +151,7 @@ def main() -> None:
             runs.append(run)
             print(f"{experiment} seed {seed}: {run['return']:.1f} in {run['seconds']} s", flush=True)
             if not arguments.set:
-                RESULTS.mkdir(exist_ok=True)
-                (RESULTS / f"{experiment}.json").write_text(json.dumps(runs, indent=1) + "\n")
+                store(experiment, runs)
         returns = np.array([run["return"] for run in runs])
         print(
             f"{experiment}: mean {returns.mean():.1f}, worst {returns.min():.1f}, IQM {interquartile_mean(returns):.1f}"
