@@ -563,6 +563,7 @@ ELSEWHERE.update(samples_later.ELSEWHERE)
 ELSEWHERE.update(
     [
         "ctc_loss",
+        "linear_cross_entropy",
         "multi_head_attention_forward",
         "fractional_max_pool2d",
         "fractional_max_pool3d",

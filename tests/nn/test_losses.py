@@ -143,3 +143,53 @@ def test_a_batch_without_counted_targets_has_no_gradient():
     theirs = torch.nn.functional.cross_entropy(b, torch.tensor([1, 1]), ignore_index=1)
     assert_same(ours, theirs, [(a, b)])
     assert a.grad.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("head_bias", [False, True])
+def test_adaptive_softmax_is_torchs(head_bias):
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(8, 30, [4, 12, 20], 2.0, head_bias).double()
+    ours = nn.AdaptiveLogSoftmaxWithLoss(8, 30, [4, 12, 20], 2.0, head_bias).double()
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict({key: value.numpy() for key, value in theirs.state_dict().items()})
+    rng = np.random.default_rng(6)
+    for labels in (rng.integers(0, 30, 20), rng.integers(0, 4, 5), np.array(25)):
+        a, b = both_leaves(rng.standard_normal((*labels.shape, 8)))
+        mine, other = ours(a, rlgrad.tensor(labels)), theirs(b, torch.tensor(labels))
+        assert_same(mine.output * 1, other.output * 1, [(a, b)])
+        np.testing.assert_allclose(mine.loss.item(), other.loss.item())
+    x = rng.standard_normal((40, 8)) * 3
+    np.testing.assert_allclose(
+        ours.log_prob(rlgrad.tensor(x)).detach().numpy(), theirs.log_prob(torch.tensor(x)).detach().numpy(), atol=1e-12
+    )
+    assert ours.predict(rlgrad.tensor(x)).tolist() == theirs.predict(torch.tensor(x)).tolist()
+
+
+@pytest.mark.parametrize("cutoffs", [[], [3, 2], [0, 2], [3, 10], [2, 2]])
+def test_impossible_cutoffs_are_refused(cutoffs):
+    with pytest.raises(ValueError, match="cutoffs"):
+        nn.AdaptiveLogSoftmaxWithLoss(4, 10, cutoffs)
+
+
+def test_adaptive_softmax_says_what_does_not_fit():
+    model = nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2])
+    for shape, labels in (((2, 4), [0, 10]), ((2, 4), [1]), ((4,), [1]), ((2, 4), 1), ((1, 4), [[1]])):
+        with pytest.raises(RuntimeError):
+            model(rlgrad.zeros(shape), rlgrad.tensor(labels))
+
+
+def test_chunks_of_logits_give_the_same_loss():
+    rng = np.random.default_rng(7)
+    x, weight = rlgrad.tensor(rng.standard_normal((10, 4)), requires_grad=True), rlgrad.tensor(rng.random(6))
+    rows, target = rlgrad.tensor(rng.standard_normal((6, 4)), requires_grad=True), rlgrad.tensor(rng.integers(0, 6, 10))
+    found = []
+    for options in (None, nn.LinearCrossEntropyOptions(batch_chunk_size=3), nn.LinearCrossEntropyOptions()):
+        loss = F.linear_cross_entropy(x, rows, target, weight=weight, ignore_index=2, options=options)
+        found.append([loss.item(), *[g.numpy() for g in rlgrad.autograd.grad(loss, (x, rows))]])
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-12)
+    assert nn.LinearCrossEntropyOptions(chunking_method="aspect_ratio:2").rows(64, 8, 32) == 8
+    for wrong in ({"batch_chunk_size": 0}, {"chunking_method": "other"}, {"acc_policy": "none"}):
+        with pytest.raises(ValueError, match=r"chunk|acc_policy"):
+            nn.LinearCrossEntropyOptions(**wrong)

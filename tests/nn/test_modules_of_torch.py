@@ -17,6 +17,7 @@ LOSSES = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -36,12 +37,14 @@ ATTENTION = [
     "TransformerEncoderLayer",
 ]
 LAZY = [f"Lazy{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)]
-REFUSING = ["CrossEntropyLoss", "HuberLoss", "MultiMarginLoss", "NLLLoss", *RECURRENT]
+EVERY = {"LinearCrossEntropyLoss": 20, "CrossEntropyLoss": 2}
+"""Which of the many samples are taken."""
+REFUSING = ["CrossEntropyLoss", "LinearCrossEntropyLoss", "HuberLoss", "MultiMarginLoss", "NLLLoss", *RECURRENT]
 
 
 @pytest.mark.parametrize("name", LOSSES + RECURRENT + ATTENTION + LAZY)
 def test_values_and_gradients_are_torchs(name):
-    for sample in torch_modules.samples(name)[:: 3 if name in ATTENTION else 1]:
+    for sample in torch_modules.samples(name)[:: EVERY.get(name, 3 if name in ATTENTION else 1)]:
         torch_modules.check(name, sample)
 
 

@@ -33,6 +33,10 @@ def convert(value: Any) -> Any:
         return nn.utils.rnn.PackedSequence(*[convert(part) for part in value])
     if isinstance(value, torch.nn.TransformerEncoderLayer):
         return encoder_layer(value)
+    if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+        return nn.LinearCrossEntropyOptions(
+            **{key: convert(getattr(value, key)) for key in nn.LinearCrossEntropyOptions.__dataclass_fields__}
+        )
     if isinstance(value, (list, tuple)):
         return type(value)(convert(part) for part in value)
     if isinstance(value, dict):

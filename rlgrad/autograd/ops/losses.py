@@ -230,9 +230,11 @@ def multi_margin_loss(
         raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
     if weight is not None and weight.ndim != 1:
         raise ValueError(f"weight must be one-dimensional, got shape {list(weight.shape)}")
-    if input.ndim == 1:
-        losses = multi_margin_loss(input.unsqueeze(0), target.reshape(1), p, margin, weight, reduction="none")
-        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction, size_average, reduce)
+    reduction = check_reduction(reduction, size_average, reduce)
+    if input.ndim < 2 and target.numel() == 1:
+        rows = input.reshape(1, -1)
+        losses = multi_margin_loss(rows, target.reshape(1), p, margin, weight, reduction="none").reshape(target.shape)
+        return reduced(losses, reduction)
     if input.ndim != 2 or tuple(target.shape) != tuple(input.shape[:1]):
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the input's batch size. Expected target size "
@@ -245,7 +247,7 @@ def multi_margin_loss(
     if weight is not None:
         over = over * weight[target].unsqueeze(1)
     own = wrap(column._array == module_of(column._array).arange(classes))
-    return reduced(where(own, 0.0, over).sum(1) / classes, reduction, size_average, reduce)
+    return reduced(where(own, 0.0, over).sum(1) / classes, reduction)
 
 
 def multilabel_margin_loss(
@@ -257,13 +259,14 @@ def multilabel_margin_loss(
         input: ``(batch, classes)`` or ``(classes,)``.
         target: classes in the same shape; those after the first -1 do not count.
     """
-    if input.shape != target.shape or input.ndim not in (1, 2):
+    reduction = check_reduction(reduction, size_average, reduce)
+    if input.numel() != target.numel() or input.ndim > 2 or (input.ndim == 2 and input.shape != target.shape):
         raise RuntimeError(
             f"multilabel_margin_loss: inconsistent target size {list(target.shape)} for input of size {list(input.shape)}"
         )
-    if input.ndim == 1:
-        losses = multilabel_margin_loss(input.unsqueeze(0), target.unsqueeze(0), reduction="none")
-        return losses.reshape(()) if reduction == "none" else reduced(losses, reduction, size_average, reduce)
+    if input.ndim < 2:
+        losses = multilabel_margin_loss(input.reshape(1, -1), target.reshape(1, -1), reduction="none")
+        return reduced(losses.reshape(()), reduction)
     xp = module_of(input._array)
     labels = target._array
     counted = xp.cumsum(labels < 0, 1) == 0
@@ -272,7 +275,7 @@ def multilabel_margin_loss(
     chosen = ((named[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(1)
     pairs = wrap(counted[:, :, None] & ~chosen[:, None, :])
     over = (1 - input.gather(1, wrap(named)).unsqueeze(2) + input.unsqueeze(1)).clamp_min(0)
-    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction, size_average, reduce)
+    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
 
 
 def multilabel_soft_margin_loss(

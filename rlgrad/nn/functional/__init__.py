@@ -33,5 +33,6 @@ from rlgrad.autograd.ops.volumes import *
 from rlgrad.nn.functional.activations import *
 from rlgrad.nn.functional.attention import *
 from rlgrad.nn.functional.features import *
+from rlgrad.nn.functional.linear_loss import *
 
 __all__ = [_name for _name, _value in globals().items() if isinstance(_value, _FunctionType)]

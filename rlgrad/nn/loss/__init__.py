@@ -1,5 +1,6 @@
 """Losses as modules."""
 
+from rlgrad.nn.loss.adaptive import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from rlgrad.nn.loss.classification import (
     CrossEntropyLoss,
     CTCLoss,
@@ -30,6 +31,7 @@ from rlgrad.nn.loss.similarity import (
 )
 
 __all__ = [
+    "AdaptiveLogSoftmaxWithLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
     "CTCLoss",
@@ -40,6 +42,8 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
