@@ -55,6 +55,7 @@ class Agent(ABC):
         total_timesteps: the mark of the newest `learn`.
         seconds: time spent choosing actions, for the subclass to add to.
         evaluation_envs: where `evaluate` plays, once it has.
+        own_modules: names of the networks that the constructor was given; for the subclass to set.
     """
 
     config_class: type[Any] = AgentConfig
@@ -95,6 +96,7 @@ class Agent(ABC):
         self.next_check = 0
         self.solved = False
         self.seconds = 0.0
+        self.own_modules: Sequence[str] = ()
         self.evaluation_envs: Any = None
         self._cut_short = False
         # Walking a module for its parameters costs as much as clipping them.

@@ -18,6 +18,7 @@ from rlgrad.agents.heads import CategoricalHead, make_head
 from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, image_net, mlp, recurrent, run_net
 from rlgrad.agents.returns import gae
 from rlgrad.agents.rollout import Memory, Minibatch, Recording, Rollout
+from rlgrad.agents.runner import action_masks
 from rlgrad.envs import RewardScaler, RunningMeanStd
 
 __all__ = ["OnPolicyAgent", "OnPolicyConfig"]
@@ -114,6 +115,7 @@ class OnPolicyAgent(Agent):
             head = make_head(self.envs.single_action_space, self.config.log_std)
             net = self._network(head.width, 0.01) if policy is None else policy
             self.model = _ActorCritic(Policy(net, head), self._network(1, 1.0) if value is None else value).to(device)
+        self.own_modules = [name for name, given in (("policy", policy), ("value", value)) if given is not None]
         self.recurrent = isinstance(net, Recurrent)
         self.observation_stats = RunningMeanStd(self.observations.shape)
         self.reward_scaler = RewardScaler(self.num_envs, self.config.gamma)
@@ -297,12 +299,7 @@ class OnPolicyAgent(Agent):
         return tuple(part * kept for part in state)
 
     def mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
-        mask = infos.get("action_mask")
-        if mask is None or not isinstance(self.policy.head, CategoricalHead):
-            return None
-        allowed = np.array(mask, dtype=bool)
-        allowed[~np.asarray(infos.get("_action_mask", True))] = True
-        return allowed
+        return action_masks(envs, infos) if isinstance(self.policy.head, CategoricalHead) else None
 
     def values(self, encoded: np.ndarray) -> np.ndarray:
         """(n,) values of encoded observations (n, ...) at the start of an episode, in units of the (scaled) return."""

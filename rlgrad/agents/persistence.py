@@ -28,6 +28,7 @@ def save_agent(agent: Agent, path: str | os.PathLike[str], options: dict[str, An
         "num_envs": agent.num_envs,
         "seed": agent.seed,
         "config": dataclasses.asdict(agent.config),
+        "own_modules": list(agent.own_modules),
         **options,
     }
     save_checkpoint(path, {"description": description, "state": agent.state_dict()})
@@ -39,13 +40,19 @@ def load_agent(cls: type[A], path: str | os.PathLike[str], env: Any, device: str
     try:
         description, state = dict(checkpoint["description"]), checkpoint["state"]
         name, saved_env = description.pop("agent"), description.pop("env")
-        settings = description.pop("config")
+        settings, own_modules = description.pop("config"), description.pop("own_modules", [])
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is not a checkpoint of an agent: it has no entry {error}.") from error
     if name != cls.__name__:
         raise CheckpointError(f"{path} holds a {name} agent: load it with {name}.load.")
     if env is None and saved_env is None:
         raise ValueError(f"The agent in {path} was made from a function, which a checkpoint cannot hold: pass `env=`.")
+    missing = [name for name in own_modules if modules.get(name) is None]
+    if missing:
+        given = ", ".join(f"{name}=" for name in missing)
+        raise ValueError(
+            f"The agent in {path} was given networks of its own: pass new ones of the same build as {given}."
+        )
     if isinstance(env, VectorEnv):
         description["num_envs"] = None
     config = make_config(cls.config_class, settings)

@@ -7,7 +7,7 @@ import time
 from typing import Any, NamedTuple
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 import rlgrad.envs
@@ -15,7 +15,7 @@ from rlgrad.agents.spaces import ActionCodec, ObservationCodec
 from rlgrad.agents.tracking import EpisodeTracker
 from rlgrad.training import NonFiniteError
 
-__all__ = ["Runner", "Step", "refuse_non_finite"]
+__all__ = ["Runner", "Step", "action_masks", "refuse_non_finite"]
 
 
 class Step(NamedTuple):
@@ -149,6 +149,23 @@ class Runner:
         rlgrad.envs.restore(self.envs, running["envs"])
         self.obs, self.starts, self.infos = running["obs"], running["starts"], dict(running["masks"])
         return True
+
+
+def action_masks(envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
+    """(num_envs, choices) bool, which actions are allowed; None where neither infos nor environments say.
+
+    Args:
+        envs: the vector environment; copies behind `SyncVectorEnv` may have a method `action_masks`.
+        infos: of its newest step; `action_mask` counts before that method, and a copy without one is free.
+    """
+    mask = infos.get("action_mask")
+    if mask is not None:
+        allowed = np.array(mask, dtype=bool)
+        allowed[~np.asarray(infos.get("_action_mask", True))] = True
+        return allowed
+    if isinstance(envs, SyncVectorEnv) and envs.envs[0].has_wrapper_attr("action_masks"):
+        return np.array(envs.call("action_masks"), dtype=bool)
+    return None
 
 
 def refuse_non_finite(

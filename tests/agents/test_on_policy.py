@@ -196,8 +196,22 @@ def test_sequences_are_cut_where_episodes_begin(kind):
             assert value.item() == pytest.approx(values[step, copy], abs=1e-5)
 
 
-def test_masked_actions_are_never_taken_nor_learned_from():
-    agent = ppo(Masked).learn(4_000)
+class Asked(Masked):
+    """The same, telling its masks by a method."""
+
+    def reset(self, **arguments):
+        return super().reset(**arguments)[0], {}
+
+    def step(self, action):
+        return *super().step(action)[:4], {}
+
+    def action_masks(self):
+        return self.allowed()
+
+
+@pytest.mark.parametrize("env", [Masked, Asked])
+def test_masked_actions_are_never_taken_nor_learned_from(env):
+    agent = ppo(env).learn(4_000)
     assert agent.evaluate(10).mean == 5.0
     assert agent.evaluate(10, deterministic=False).mean > 4.0
     assert agent.predict(np.zeros(1), action_mask=[False, True, False, False]) == 1
@@ -234,6 +248,8 @@ def test_networks_of_ones_own_are_plain_modules(tmp_path):
     agent.save(tmp_path / "agent.safetensors")
     loaded = PPO.load(tmp_path / "agent.safetensors", **build())
     assert_same_state(agent, loaded)
+    with pytest.raises(ValueError, match="pass new ones of the same build as policy=, value="):
+        PPO.load(tmp_path / "agent.safetensors")
 
 
 def test_a_vector_environment_is_taken_as_it_is_if_it_resets_in_the_same_step():
