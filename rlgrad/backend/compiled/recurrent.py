@@ -1,6 +1,6 @@
 """All steps of an LSTM layer: rows of the batch do not meet, so that each thread takes some through the whole sequence.
 
-Loops are kept apart where one would write several arrays: the compiler runs a loop in vectors only if it can tell in a few
+Loops are kept apart where one would touch many arrays: the compiler runs a loop in vectors only if it can tell in a few
 tests that what is written is not what is read.
 """
 
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from rlgrad.backend.compiled.compiler import U, inlined, kernel
+from rlgrad.backend.compiled.compiler import U, kernel
 
 
-@inlined
+@kernel
 def _tanh(x):
     """Lambert's continued fraction of tanh(x / 4), cut after the ninth power, then the double angle twice."""
     t = min(max(x, np.float32(-9.1)), np.float32(9.1)) * np.float32(0.25)
@@ -123,17 +123,14 @@ def lstm_adjoint(dout, gates, weight, cells, squashed, sizes, dgates, dh, dc, st
             )
             for j in range(hidden):
                 state[j] += incoming[j]
-            for j in range(hidden):
                 cell[j] += state[j] * o[j] * (one - tanh[j] * tanh[j])
-            for j in range(hidden):
-                di[j] = cell[j] * g[j] * i[j] * (one - i[j])
-            for j in range(hidden):
-                df[j] = cell[j] * before[j] * f[j] * (one - f[j])
-            for j in range(hidden):
-                dg[j] = cell[j] * i[j] * (one - g[j] * g[j])
             for j in range(hidden):
                 do[j] = state[j] * tanh[j] * o[j] * (one - o[j])
             for j in range(hidden):
+                di[j] = cell[j] * g[j] * i[j] * (one - i[j])
+                dg[j] = cell[j] * i[j] * (one - g[j] * g[j])
+            for j in range(hidden):
+                df[j] = cell[j] * before[j] * f[j] * (one - f[j])
                 cell[j] *= f[j]
             state[:] = 0
         _add_matrix(dgates[step], weight, dh, start, active)
