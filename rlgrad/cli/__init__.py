@@ -13,7 +13,8 @@ from rlgrad.backend.errors import nearest
 _JOBS = {
     "train": "train any agent in an environment, such as agent=ppo env=LunarLander",
     "reinforce": "train REINFORCE in an environment, such as env=CartPole",
-    "gan": "train a GAN on data with known modes, such as data=ring",
+    "gan": "train a GAN, such as data=ring or data=digits net=mlp",
+    "sample": "draw samples from a trained GAN, such as checkpoint=outputs/gan/...",
 }
 
 
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         suggestion = nearest(name, _JOBS)
         print(f"rlgrad: there is no job '{name}'.{suggestion}\n\n{_usage()}", file=sys.stderr)
         return 2
-    return {"train": train, "reinforce": reinforce, "gan": gan}[name](rest, program=f"rlgrad {name}")
+    jobs = {"train": train, "reinforce": reinforce, "gan": gan, "sample": sample}
+    return jobs[name](rest, program=f"rlgrad {name}")
 
 
 def train(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
@@ -58,6 +60,13 @@ def gan(arguments: Sequence[str] | None = None, program: str | None = None) -> i
     from rlgrad.cli.train_gan import JOB
 
     return run(JOB, sys.argv[1:] if arguments is None else arguments, program or sys.argv[0])
+
+
+def sample(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Draw samples from a trained GAN as ``arguments`` say (the process's own by default) and return the exit code."""
+    from rlgrad.cli.sample_gan import sample
+
+    return sample(sys.argv[1:] if arguments is None else arguments)
 
 
 def _usage() -> str:

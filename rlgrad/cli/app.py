@@ -223,7 +223,7 @@ def _options(group: str) -> str:
 
 def _option_name(path: Path) -> str:
     """The ``name`` in an option's file; several files may be presets of one name."""
-    match = re.search(r"^name: *(\S+)", path.read_text(), re.MULTILINE)
+    match = re.search(r"^ *name: *(\S+)", path.read_text(), re.MULTILINE)
     if match is None:
         raise UsageError(f"{path} has no line 'name: ...', which says what its settings belong to.")
     return match.group(1)

@@ -1,4 +1,4 @@
-"""``rlgrad gan``: train a generator and a discriminator on data with known modes."""
+"""``rlgrad gan``: train a generator and a discriminator against each other."""
 
 from __future__ import annotations
 
@@ -54,10 +54,7 @@ def train(job: GANJob, directory: Path) -> int:
         # So a run that fails in its first seconds leaves a checkpoint too.
         trainer.save(checkpoint)
     purge_step = None if job.resume is None else trainer.iteration + 1
-    print(
-        f"GAN on the {job.data['name']} of Gaussians, seed {job.seed}, on {job.device}: {directory}",
-        flush=True,
-    )
+    print(f"GAN on {job.data['name']}, seed {job.seed}, on {job.device}: {directory}", flush=True)
 
     began = time.perf_counter()
     with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
@@ -72,10 +69,9 @@ def train(job: GANJob, directory: Path) -> int:
             flush=True,
         )
         figures = trainer.evaluate()
-    print(
-        f"Evaluation: {figures['modes']:.0f} of {trainer.data.modes} modes, "
-        f"{100 * figures['high_quality']:.1f} % high quality, reverse KL {figures['reverse_kl']:.4f}"
-    )
+    print(trainer.evaluator.summary(figures))
+    if diagnosis := trainer.evaluator.diagnosis():
+        print(f"Diagnosis: {diagnosis}")
     print(f"Checkpoint: {checkpoint}")
     return 0
 

@@ -6,11 +6,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rlgrad.backend.errors import nearest
+from rlgrad.gan.augment import AUGMENTATIONS
 from rlgrad.gan.losses import make_loss
 
-DECAYS = ("linear", "none")
+_CHOICES = {
+    "learning_rate_decay": ("linear", "none"),
+    "net": ("mlp", "dcgan", "resnet"),
+    "discriminator_norm": ("none", "batch", "spectral"),
+    "conditional": ("none", "projection", "auxiliary"),
+}
 PENALTIES = ("r1_gamma", "r2_gamma", "gradient_penalty", "dragan_penalty")
-_COUNTS = ("iterations", "batch_size", "latent_dim", "n_critic", "penalty_every", "log_every", "evaluate_every")
+_COUNTS = (
+    *("iterations", "batch_size", "latent_dim", "channels", "pack", "accumulate"),
+    *("n_critic", "penalty_every", "log_every", "evaluate_every"),
+)
 DEFAULT_OPTIMIZER = {"name": "adam", "betas": (0.0, 0.99)}
 """A first moment would average gradients against opponents that are gone (Mescheder et al. 2018 use none)."""
 
@@ -24,7 +33,17 @@ class GANConfig:
         iterations: length of the whole run; one iteration is one discriminator step and one generator step.
         batch_size: real samples, and generated ones, per step.
         latent_dim: length of the generator's standard normal input.
-        hidden_sizes: widths of both networks' hidden layers.
+        net: family of both networks: ``"mlp"``, ``"dcgan"`` or ``"resnet"``.
+        hidden_sizes: widths of the hidden layers of perceptrons.
+        channels: of the convolutions beside the image.
+        discriminator_norm: ``"none"``, ``"batch"`` or ``"spectral"``.
+        conditional: whether and how labels are used: ``"none"``, ``"projection"`` or ``"auxiliary"``.
+        minibatch_std: tell the discriminator how much the samples of a group differ.
+        minibatch_discrimination: tell it how close each sample is to the others.
+        pack: samples that it judges together (PacGAN).
+        augment: what images go through before it sees them, of ``"color"``, ``"translation"`` and ``"cutout"``.
+        augment_target: above 0, augment no more than keeps the discriminator this sure of real images; 0.6 is usual.
+        accumulate: batches whose gradients make one step.
         learning_rate: of both optimizers, at the start.
         learning_rate_decay: ``"linear"`` (to zero at the last iteration) or ``"none"``.
         n_critic: discriminator steps per generator step.
@@ -46,7 +65,17 @@ class GANConfig:
     iterations: int = 10_000
     batch_size: int = 256
     latent_dim: int = 2
+    net: Literal["mlp", "dcgan", "resnet"] = "mlp"
     hidden_sizes: tuple[int, ...] = (128, 128, 128)
+    channels: int = 64
+    discriminator_norm: Literal["none", "batch", "spectral"] = "none"
+    conditional: Literal["none", "projection", "auxiliary"] = "none"
+    minibatch_std: bool = False
+    minibatch_discrimination: bool = False
+    pack: int = 1
+    augment: tuple[str, ...] = ()
+    augment_target: float = 0.0
+    accumulate: int = 1
     learning_rate: float = 1e-3
     learning_rate_decay: Literal["linear", "none"] = "linear"
     n_critic: int = 1
@@ -62,11 +91,13 @@ class GANConfig:
 
     def __post_init__(self) -> None:
         loss = make_loss(self.loss)
-        self.hidden_sizes = tuple(self.hidden_sizes)
+        self.hidden_sizes, self.augment = tuple(self.hidden_sizes), tuple(self.augment)
         for name in _COUNTS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be an integer of at least 1; got {value!r}")
+        if not all(isinstance(width, int) and width >= 1 for width in self.hidden_sizes):
+            raise ValueError(f"hidden_sizes must be at least 1; got {self.hidden_sizes}")
         if not 0 < self.learning_rate < float("inf"):
             raise ValueError(f"learning_rate must be a positive number; got {self.learning_rate!r}")
         for name in (*PENALTIES, "clip_weights", "ema_half_life"):
@@ -78,8 +109,24 @@ class GANConfig:
                 f"loss={self.loss!r} is unbounded without a limit on the discriminator's slope: set gradient_penalty "
                 "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01)"
             )
-        if self.learning_rate_decay not in DECAYS:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                given = getattr(self, name)
+                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {given!r}.{nearest(given, choices)}")
+        for name in self.augment:
+            if name not in AUGMENTATIONS:
+                known = ", ".join(AUGMENTATIONS)
+                raise ValueError(f"augment knows {known}; got {name!r}.{nearest(name, AUGMENTATIONS)}")
+        if not 0 <= self.augment_target < 1:
+            raise ValueError(f"augment_target must be at least 0 and below 1; got {self.augment_target!r}")
+        if self.batch_size % self.pack:
+            raise ValueError(f"pack={self.pack} must divide batch_size={self.batch_size}")
+        if self.discriminator_norm == "batch" and any(getattr(self, name) for name in PENALTIES):
             raise ValueError(
-                f"learning_rate_decay must be one of {', '.join(DECAYS)}; got {self.learning_rate_decay!r}."
-                f"{nearest(self.learning_rate_decay, DECAYS)}"
+                "discriminator_norm='batch' mixes the samples of a batch, so that a penalty on each sample's own gradient "
+                "means nothing: use 'spectral' or 'none', or set the penalties to 0"
+            )
+        if self.conditional != "none" and self.pack > 1:
+            raise ValueError(
+                f"conditional={self.conditional!r} has one label per sample and does not go with pack={self.pack}"
             )

@@ -1,89 +1,124 @@
-"""The two players as multilayer perceptrons."""
+"""The two players: a body of one of the families below, between a latent and a sample, or a sample and a logit."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-
+import rlgrad
 from rlgrad import Tensor, nn
+from rlgrad.gan.bodies import BODIES
+from rlgrad.gan.config import GANConfig
+from rlgrad.gan.data import Source
+from rlgrad.gan.layers import MinibatchDiscrimination, pack
+from rlgrad.nn.utils.parametrizations import spectral_norm
+
+__all__ = ["Discriminator", "Generator", "make_networks"]
 
 
-def _check_sizes(**sizes: int | Sequence[int]) -> None:
-    for name, value in sizes.items():
-        widths = [value] if isinstance(value, int) else list(value)
-        if not all(isinstance(width, int) and width >= 1 for width in widths):
-            raise ValueError(f"{name} must be at least 1; got {value}")
-
-
-def _perceptron(sizes: Sequence[int], activation: type[nn.Module], *options: float) -> list[nn.Module]:
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(sizes):
-        layers += [nn.Linear(inputs, outputs), activation(*options)]
-    return layers[:-1]
-
-
-class MLPGenerator(nn.Module):
-    """``z -> Linear, ReLU, ..., Linear -> sample``.
+class Generator(nn.Module):
+    """``(latent, label) -> sample``: the label joins the latent as an embedding of its length.
 
     Args:
-        latent_dim: length of the latent vector.
-        out_features: length of a sample.
-        hidden_sizes: widths of the hidden layers.
-
-    Shapes:
-        (batch, latent_dim) to (batch, out_features).
-
-    Example:
-        >>> import rlgrad
-        >>> MLPGenerator(2, 2, (16, 16))(rlgrad.zeros(5, 2)).shape
-        torch.Size([5, 2])
+        body: from (batch, latent_dim), or twice that where it is conditional, to samples.
+        latent_dim: length of the latent.
+        num_classes: 0 for samples without labels.
     """
 
-    def __init__(self, latent_dim: int, out_features: int, hidden_sizes: Sequence[int] = (128, 128, 128)) -> None:
+    def __init__(self, body: nn.Module, latent_dim: int, num_classes: int = 0) -> None:
         super().__init__()
-        _check_sizes(latent_dim=latent_dim, out_features=out_features, hidden_sizes=hidden_sizes)
-        self.layers = nn.Sequential(*_perceptron([latent_dim, *hidden_sizes, out_features], nn.ReLU))
+        self.body, self.num_classes = body, num_classes
+        if num_classes:
+            self.embedding = nn.Embedding(num_classes, latent_dim)
 
-    def forward(self, latent: Tensor) -> Tensor:
-        """Samples for latents of shape (batch, latent_dim)."""
-        return self.layers(latent)
+    def forward(self, latent: Tensor, labels: Tensor | None = None) -> Tensor:
+        """Samples for latents (batch, latent_dim), and labels (batch,) where it is conditional."""
+        if self.num_classes:
+            latent = rlgrad.cat([latent, self.embedding(_labelled(labels))], dim=1)
+        return self.body(latent)
 
 
-class MLPDiscriminator(nn.Module):
-    """``sample -> Linear, LeakyReLU(0.2), ..., Linear -> logit``; it ends in the logit, without a sigmoid.
+class Discriminator(nn.Module):
+    """``(sample, label) -> logit``; it ends in the logit, without a sigmoid.
 
     Args:
-        in_features: length of a sample.
-        hidden_sizes: widths of the hidden layers.
-
-    Shapes:
-        (batch, in_features) to (batch, 1).
+        body: from samples, or packs of them, to (batch, features).
+        features: width of the body's output.
+        num_classes: 0 for samples without labels.
+        conditional: how a label is judged: ``"projection"`` adds its inner product with the features to the logit
+            (Miyato and Koyama 2018), ``"auxiliary"`` asks for the label too (AC-GAN, Odena et al. 2017).
+        minibatch: add similarities within the batch to the features (:class:`MinibatchDiscrimination`).
+        spectral: normalise the head's weight too.
+        packed: samples that are judged together.
     """
 
-    def __init__(self, in_features: int, hidden_sizes: Sequence[int] = (128, 128, 128)) -> None:
+    def __init__(
+        self,
+        body: nn.Module,
+        features: int,
+        num_classes: int = 0,
+        conditional: str = "projection",
+        minibatch: bool = False,
+        spectral: bool = False,
+        packed: int = 1,
+    ) -> None:
         super().__init__()
-        _check_sizes(in_features=in_features, hidden_sizes=hidden_sizes)
-        self.layers = nn.Sequential(*_perceptron([in_features, *hidden_sizes, 1], nn.LeakyReLU, 0.2))
+        self.body, self.packed, self.conditional = body, packed, conditional if num_classes else "none"
+        self.minibatch = MinibatchDiscrimination(features) if minibatch else nn.Identity()
+        features += self.minibatch.out_features if minibatch else 0
+        normalised = spectral_norm if spectral else _unchanged
+        self.head = normalised(nn.Linear(features, 1))
+        if self.conditional == "projection":
+            self.embedding = normalised(nn.Embedding(num_classes, features))
+        elif self.conditional == "auxiliary":
+            self.classifier = normalised(nn.Linear(features, num_classes))
 
-    def forward(self, sample: Tensor) -> Tensor:
-        """Logits for samples of shape (batch, in_features)."""
-        return self.layers(sample)
+    def forward(self, sample: Tensor, labels: Tensor | None = None) -> Tensor:
+        """Logits (batch / packed, 1) for samples of shape (batch, ...), with labels (batch,) where it is conditional."""
+        return self.judge(sample, labels)[0]
+
+    def judge(self, sample: Tensor, labels: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """The logits, and the logits of the classes (batch, num_classes) if it is an auxiliary classifier."""
+        features = self.body(sample if self.packed == 1 else pack(sample, self.packed))
+        features = self.minibatch(features)
+        logits = self.head(features)
+        if self.conditional == "projection":
+            logits = logits + (self.embedding(_labelled(labels)) * features).sum(1, keepdim=True)
+        return logits, self.classifier(features) if self.conditional == "auxiliary" else None
 
 
-@contextlib.contextmanager
-def frozen(module: nn.Module) -> Iterator[None]:
-    """Compute no gradient for the module's parameters inside the block; gradients still flow through it to
-    its input.
+def _labelled(labels: Tensor | None) -> Tensor:
+    if labels is None:
+        raise ValueError("this network is conditional: it needs labels")
+    return labels
 
-    Args:
-        module: its trainable parameters are trainable again when the block ends.
+
+def _unchanged(module: nn.Module) -> nn.Module:
+    return module
+
+
+def make_networks(config: GANConfig, source: Source) -> tuple[Generator, Discriminator]:
+    """The two players that the settings describe, for samples of a source.
+
+    Raises:
+        ValueError: the family cannot make samples of that shape, or labels are asked for and there are none.
     """
-    trainable = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    for parameter in trainable:
-        parameter.requires_grad_(False)
-    try:
-        yield
-    finally:
-        for parameter in trainable:
-            parameter.requires_grad_(True)
+    conditional = config.conditional != "none"
+    if conditional and not source.num_classes:
+        raise ValueError(
+            f"conditional={config.conditional!r} needs labels, and this data has none: set conditional=none"
+        )
+    classes = source.num_classes if conditional else 0
+    build_generator, build_discriminator = BODIES[config.net]
+    latent = config.latent_dim + (config.latent_dim if classes else 0)
+    channels, *rest = source.shape
+    body, features = build_discriminator((channels * config.pack, *rest), config)
+    return (
+        Generator(build_generator(latent, source.shape, config), config.latent_dim, classes),
+        Discriminator(
+            body,
+            features,
+            classes,
+            config.conditional,
+            config.minibatch_discrimination,
+            config.discriminator_norm == "spectral",
+            config.pack,
+        ),
+    )

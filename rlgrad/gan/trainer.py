@@ -7,22 +7,25 @@ import functools
 import operator
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import rlgrad
 from rlgrad import Tensor, nn, optim
+from rlgrad.gan.augment import Augmentation
 from rlgrad.gan.config import DEFAULT_OPTIMIZER, GANConfig
-from rlgrad.gan.data import GaussianMixture, make_data
+from rlgrad.gan.data import GaussianMixture, MixtureSource, Source, make_data
+from rlgrad.gan.evaluation import Evaluator
+from rlgrad.gan.layers import frozen
 from rlgrad.gan.losses import make_loss
-from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
-from rlgrad.gan.networks import MLPDiscriminator, MLPGenerator, frozen
+from rlgrad.gan.networks import make_networks
 from rlgrad.gan.penalties import dragan_penalty, gradient_penalty, zero_centred_penalty
-from rlgrad.gan.viz import scatter
+from rlgrad.gan.state import load_trainer, restore_state, state_of
+from rlgrad.nn import functional as F
 from rlgrad.optim.targets import polyak_update
-from rlgrad.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from rlgrad.training.checkpoint import save_checkpoint
 from rlgrad.training.guards import check_finite
 from rlgrad.training.metrics import MetricLogger
 from rlgrad.training.progress import Progress
@@ -30,17 +33,33 @@ from rlgrad.training.run import Interrupt
 from rlgrad.training.seeding import spawn_generators
 
 
-class GANTrainer:
-    """A generator and a discriminator trained against each other on a mixture of Gaussians.
+@dataclass
+class Batch:
+    """Real and generated samples of one step.
 
-    Networks see samples divided by the mixture's ``scale``; :meth:`sample` and everything reported is in
-    the mixture's own units. Everything that decides the next iteration is in :meth:`state_dict`, so a run
-    that is saved and resumed is bit for bit the run that was not.
+    Attributes:
+        real: (n, *shape).
+        fake: (n, *shape), perhaps with the generator's graph behind it.
+        real_labels, fake_labels: (n,), where training is conditional.
+    """
+
+    real: Tensor
+    fake: Tensor
+    real_labels: Tensor | None = None
+    fake_labels: Tensor | None = None
+
+
+class GANTrainer:
+    """A generator and a discriminator trained against each other.
+
+    Networks see samples in the units of the :class:`~rlgrad.gan.data.Source`; :meth:`sample` and everything reported is
+    in the data's own. Everything that decides the next iteration is in :meth:`state_dict`, so a run that is saved and
+    resumed is bit for bit the run that was not.
 
     Args:
         config: settings.
-        data: a name for :func:`rlgrad.gan.data.make_data`, or a mixture of your own. A mixture keeps its
-            own generator; a named one draws from ``seed``.
+        data: a name for :func:`rlgrad.gan.data.make_data`, a source, or a mixture. What you made yourself keeps its own
+            generator; a named one draws from ``seed``.
         seed: of the parameters, the latents and the data, each with a stream of its own.
         device: ``"cpu"`` or ``"cuda"``.
         optimizer: ``name`` and options for :func:`rlgrad.optim.make`, used for both networks; Adam with
@@ -55,20 +74,24 @@ class GANTrainer:
     def __init__(
         self,
         config: GANConfig | None = None,
-        data: str | GaussianMixture = "ring",
+        data: str | Source | GaussianMixture = "ring",
         seed: int = 0,
         device: str = "cpu",
         optimizer: Mapping[str, Any] | None = None,
     ) -> None:
         self.config = config = config if config is not None else GANConfig()
-        rngs = spawn_generators(seed, "parameters", "latent", "data", "evaluation", "penalty")
+        rngs = spawn_generators(seed, "parameters", "latent", "data", "evaluation", "penalty", "augment")
         self.rngs = {name: rngs[name] for name in ("latent", "evaluation", "penalty")}
-        self.data = data if isinstance(data, GaussianMixture) else make_data(data, seed=rngs["data"])
+        if isinstance(data, str):
+            data = make_data(data, seed=rngs["data"])
+        self.data = MixtureSource(data) if isinstance(data, GaussianMixture) else data
         self.loss = make_loss(config.loss)
         self.device = rlgrad.device(device)
+        self.augmentation = Augmentation(config.augment, config.augment_target, rngs["augment"])
+        if config.augment and len(self.data.shape) != 3:
+            raise ValueError(f"augment={list(config.augment)} is for images; samples have the shape {self.data.shape}")
         with rlgrad.random.fork_rng(int(rngs["parameters"].integers(2**63))):
-            generator = MLPGenerator(config.latent_dim, self.data.features, config.hidden_sizes)
-            discriminator = MLPDiscriminator(self.data.features, config.hidden_sizes)
+            generator, discriminator = make_networks(config, self.data)
         self.generator = generator.to(self.device)
         self.discriminator = discriminator.to(self.device)
         self._named_parameters = {
@@ -84,64 +107,81 @@ class GANTrainer:
                 (self.discriminator, _lazy(self.optimizer_options, config.penalty_every)),
             )
         )
+        self.evaluator = Evaluator(self.data, config.conditional != "none")
         self.iteration = self.d_steps = 0
 
-    def step_d(self, real: Tensor, fake: Tensor) -> dict[str, float]:
-        """Move the discriminator towards telling ``real`` from ``fake``; the generator is left alone.
+    def step_d(self, *batches: Batch) -> dict[str, float]:
+        """Move the discriminator towards telling real from generated; the generator is left alone.
 
         Args:
-            real: (batch_size, features).
-            fake: (batch_size, features), perhaps with the generator's graph behind it; that graph is neither walked
+            batches: their gradients are averaged into one step. The generator's graph behind ``fake`` is neither walked
                 nor freed.
 
         Returns:
-            The losses by name.
+            The losses by name, and the shares of real and generated samples that the discriminator told right.
         """
-        config = self.config
-        weight = 0 if self.d_steps % config.penalty_every else config.penalty_every
+        weight = 0 if self.d_steps % self.config.penalty_every else self.config.penalty_every
+        figures = self._update("discriminator", self.optimizer_d, [self._losses_d(b, weight) for b in batches])
+        if self.config.clip_weights:
+            with rlgrad.no_grad():
+                for parameter in self.discriminator.parameters():
+                    parameter.clamp_(-self.config.clip_weights, self.config.clip_weights)
+        self.d_steps += 1
+        return figures
+
+    def _losses_d(self, batch: Batch, weight: int) -> dict[str, Tensor]:
+        config, judge = self.config, self.discriminator.judge
         # Without detach(), this backward would fill the generator's gradients and free step_g's graph.
-        real, fake = real.detach(), fake.detach()
+        real, fake = batch.real.detach(), batch.fake.detach()
         real.requires_grad_(weight * config.r1_gamma > 0)
         fake.requires_grad_(weight * config.r2_gamma > 0)
-        real_logits, fake_logits = self.discriminator(real), self.discriminator(fake)
+        real_logits, real_classes = judge(self.augmentation(real), batch.real_labels)
+        fake_logits, _ = judge(self.augmentation(fake), batch.fake_labels)
+        self.augmentation.adapt(real_logits)
         losses = {"discriminator": self.loss.discriminator(real_logits, fake_logits)}
+        if real_classes is not None:
+            losses["class_real"] = F.cross_entropy(real_classes, batch.real_labels)
         if weight * config.r1_gamma > 0:
             losses["r1_penalty"] = zero_centred_penalty(real_logits, real, weight * config.r1_gamma)
         if weight * config.r2_gamma > 0:
             losses["r2_penalty"] = zero_centred_penalty(fake_logits, fake, weight * config.r2_gamma)
+
+        def logit(samples: Tensor) -> Tensor:
+            return self.discriminator(samples, batch.real_labels)
+
         if weight * config.gradient_penalty > 0:
             losses["gradient_penalty"] = gradient_penalty(
-                self.discriminator, real, fake, weight * config.gradient_penalty, self.rngs["penalty"]
+                logit, real, fake, weight * config.gradient_penalty, self.rngs["penalty"]
             )
         if weight * config.dragan_penalty > 0:
-            losses["dragan_penalty"] = dragan_penalty(
-                self.discriminator, real, weight * config.dragan_penalty, self.rngs["penalty"]
-            )
-        figures = self._update("discriminator", self.optimizer_d, losses)
-        if config.clip_weights:
-            with rlgrad.no_grad():
-                for parameter in self.discriminator.parameters():
-                    parameter.clamp_(-config.clip_weights, config.clip_weights)
-        self.d_steps += 1
-        return figures
+            losses["dragan_penalty"] = dragan_penalty(logit, real, weight * config.dragan_penalty, self.rngs["penalty"])
+        self.evaluator.watch(real_logits, fake_logits, self.loss.critic or self.loss.relativistic)
+        return losses
 
-    def step_g(self, fake: Tensor, real: Tensor | None = None) -> dict[str, float]:
+    def step_g(self, *batches: Batch) -> dict[str, float]:
         """Move the generator towards samples that the discriminator, as it is now, takes for real.
 
         ``D(fake)`` is computed here again: the discriminator's step changed its weights in place, so logits
         from before it belong to a discriminator that no longer exists, and differentiating them raises.
 
         Args:
-            fake: (batch_size, features), with the generator's graph behind it.
-            real: (batch_size, features), which a relativistic loss compares with.
+            batches: with the generator's graph behind ``fake``; their gradients are averaged into one step.
 
         Returns:
             The losses by name.
         """
         with frozen(self.discriminator):
-            real_logits = self.discriminator(real) if real is not None and self.loss.relativistic else None
-            loss = self.loss.generator(real_logits, self.discriminator(fake))
-            return self._update("generator", self.optimizer_g, {"generator": loss})
+            return self._update("generator", self.optimizer_g, [self._losses_g(batch) for batch in batches])
+
+    def _losses_g(self, batch: Batch) -> dict[str, Tensor]:
+        logits, classes = self.discriminator.judge(self.augmentation(batch.fake), batch.fake_labels)
+        real_logits = None
+        if self.loss.relativistic:
+            real_logits = self.discriminator(self.augmentation(batch.real), batch.real_labels)
+        losses = {"generator": self.loss.generator(real_logits, logits)}
+        if classes is not None:
+            losses["class_fake"] = F.cross_entropy(classes, batch.fake_labels)
+        return losses
 
     def train_step(self) -> dict[str, float]:
         """One iteration: learning rates, then :meth:`step_d` ``n_critic`` times and :meth:`step_g` once.
@@ -154,15 +194,24 @@ class GANTrainer:
         """
         self._set_learning_rates()
         for critic_step in range(1, self.config.n_critic + 1):
-            real = self._tensor(self.data.sample(self.config.batch_size) / np.float32(self.data.scale))
             with rlgrad.set_grad_enabled(critic_step == self.config.n_critic):
-                fake = self.generator(self._latent(self.config.batch_size, self.rngs["latent"]))
-            losses = self.step_d(real, fake)
-        losses |= self.step_g(fake, real)
+                batches = [self._batch() for _ in range(self.config.accumulate)]
+            with rlgrad.enable_grad():
+                losses = self.step_d(*batches)
+        losses |= self.step_g(*batches)
         self.iteration += 1
         if self.average is not None:
             self._update_average(self.average)
         return losses
+
+    def _batch(self) -> Batch:
+        real, labels = self.data.batch(self.config.batch_size)
+        if self.config.conditional == "none":
+            labels = None
+        fake_labels = None if labels is None else self.rngs["latent"].integers(self.data.num_classes, size=len(labels))
+        wanted = None if fake_labels is None else self._tensor(fake_labels)
+        fake = self.generator(self._latent(len(real), self.rngs["latent"]), wanted)
+        return Batch(self._tensor(real), fake, None if labels is None else self._tensor(labels), wanted)
 
     def train(
         self,
@@ -176,7 +225,7 @@ class GANTrainer:
 
         Args:
             iterations: how many more; to the end of ``config.iterations`` when not given.
-            logger: receives losses, mode coverage and a picture of samples, tagged with the iteration.
+            logger: receives losses, coverage and pictures of samples, tagged with the iteration.
             progress: show the progress line.
             checkpoint_path: written at every evaluation, at the end, and when interrupted.
             interrupt: asked before every iteration whether to save and return.
@@ -185,26 +234,28 @@ class GANTrainer:
             ValueError: fewer than ``iterations`` remain.
             NonFiniteError: training diverged; the last checkpoint stays as it was.
         """
-        remaining = self.config.iterations - self.iteration
+        config = self.config
+        remaining = config.iterations - self.iteration
         if iterations is None:
             iterations = remaining
         if not 0 <= iterations <= remaining:
             raise ValueError(
                 f"asked to train for {iterations} iterations with {remaining} left of config.iterations="
-                f"{self.config.iterations}; the learning rate's decay rests on that total"
+                f"{config.iterations}; the learning rate's decay rests on that total"
             )
         start, end = self.iteration, self.iteration + iterations
         with Progress(end, unit="iterations", enabled=progress, completed=start) as bar:
             while self.iteration < end and not (interrupt is not None and interrupt.requested):
                 losses = self.train_step()
                 bar.update(self.iteration, loss_d=losses["discriminator"], loss_g=losses["generator"])
-                if logger is not None and self.iteration % self.config.log_every == 0:
+                if logger is not None and self.iteration % config.log_every == 0:
                     rows = {f"loss/{name}": value for name, value in losses.items()}
+                    rows |= self.evaluator.figures(self.generator, self.discriminator)
                     rows["optimizer/learning_rate"] = self.learning_rate
                     rows["time/iterations_per_second"] = bar.rate
                     logger.scalars(rows, self.iteration)
-                if self.iteration % self.config.evaluate_every == 0 or self.iteration == self.config.iterations:
-                    self._report(bar, logger)
+                if self.iteration % config.evaluate_every == 0 or self.iteration == config.iterations:
+                    bar.update(self.iteration, **self.evaluator.report(self, logger, self.iteration))
                     if checkpoint_path is not None and self.iteration < end:
                         self.save(checkpoint_path)
         if checkpoint_path is not None:
@@ -218,11 +269,16 @@ class GANTrainer:
             return self.config.learning_rate
         return self.config.learning_rate * (1 - self.iteration / self.config.iterations)
 
-    def sample(self, n: int) -> np.ndarray:
-        """Draw ``n`` samples from the generator, without disturbing training's own randomness.
+    def sample(self, n: int, labels: np.ndarray | None = None, latent: np.ndarray | None = None) -> np.ndarray:
+        """Draw samples from the generator, or its average if there is one, without disturbing training's randomness.
+
+        Args:
+            n: how many.
+            labels: (n,), what they shall be; a conditional generator goes through the classes in turn when not given.
+            latent: (n, latent_dim), where they shall come from; drawn when not given.
 
         Returns:
-            (n, features), float32, in the data's units.
+            (n, *shape), float32, in the data's units.
 
         Raises:
             ValueError: ``n`` is below 1.
@@ -230,89 +286,41 @@ class GANTrainer:
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n}")
         generator = self.generator if self.average is None else self.average
+        source = self._latent(n, self.rngs["evaluation"]) if latent is None else self._tensor(latent)
+        if labels is None and self.config.conditional != "none":
+            labels = np.arange(n) % self.data.num_classes
         was_training = generator.training
         generator.eval()
         with rlgrad.no_grad():
-            fake = generator(self._latent(n, self.rngs["evaluation"]))
+            fake = generator(source, None if labels is None else self._tensor(np.asarray(labels, np.int64)))
         generator.train(was_training)
-        return fake.cpu().numpy() * np.float32(self.data.scale)
+        return self.data.restore(fake.cpu().numpy())
 
-    def evaluate(self, n: int = EVALUATION_SAMPLES) -> dict[str, float]:
-        """Mode coverage of ``n`` fresh samples: ``modes``, ``high_quality`` (a share) and ``reverse_kl``."""
-        coverage = mode_coverage(self.sample(n), self.data.centers, self.data.sigma)
-        return {name: getattr(coverage, name) for name in ("modes", "high_quality", "reverse_kl")}
+    def evaluate(self, n: int | None = None) -> dict[str, float]:
+        """Figures of ``n`` fresh samples, which depend on the data: see :class:`~rlgrad.gan.evaluation.Evaluator`."""
+        return self.evaluator.evaluate(self, n)
 
-    def picture(self, n: int = EVALUATION_SAMPLES) -> np.ndarray:
-        """A picture of ``n`` fresh samples over the density of the data: (512, 512, 3), uint8."""
-        return scatter(self.sample(n), self.data)
+    def picture(self, n: int | None = None) -> np.ndarray:
+        """A picture of fresh samples: over the density of a mixture, or images side by side; uint8."""
+        return self.evaluator.picture(self, n)
 
-    def state_dict(self) -> dict[str, Any]:
-        """All that decides the rest of the run: settings, parameters, optimizers, generators, position."""
-        return {
-            "algorithm": "gan",
-            "config": asdict(self.config),
-            "optimizer": self.optimizer_options,
-            "iteration": self.iteration,
-            "d_steps": self.d_steps,
-            "average": None if self.average is None else self.average.state_dict(),
-            "generator": self.generator.state_dict(),
-            "discriminator": self.discriminator.state_dict(),
-            "optimizer_g": self.optimizer_g.state_dict(),
-            "optimizer_d": self.optimizer_d.state_dict(),
-            "data": self.data.state_dict(),
-            "rngs": {name: rng.bit_generator.state for name, rng in self.rngs.items()},
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from what :meth:`state_dict` gave.
-
-        Raises:
-            ValueError: the state was saved with other settings; the message names the first that differs.
-        """
-        saved = GANConfig(**state["config"])
-        for field in fields(GANConfig):
-            given, own = getattr(saved, field.name), getattr(self.config, field.name)
-            if given != own:
-                raise ValueError(
-                    f"the state was saved with {field.name}={given!r} and this trainer has {own!r}; "
-                    "make the trainer with the saved settings, or use GANTrainer.load(path)"
-                )
-        for part in ("data", "generator", "discriminator", "optimizer_g", "optimizer_d"):
-            getattr(self, part).load_state_dict(state[part])
-        for name, rng in self.rngs.items():
-            rng.bit_generator.state = state["rngs"][name]
-        if self.average is not None:
-            self.average.load_state_dict(state["average"])
-        self.iteration, self.d_steps = int(state["iteration"]), int(state["d_steps"])
+    state_dict = state_of
+    load_state_dict = restore_state
+    load = classmethod(load_trainer)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write :meth:`state_dict` to one file, atomically."""
         save_checkpoint(path, self.state_dict())
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], device: str = "cpu") -> GANTrainer:
-        """The trainer that :meth:`save` wrote, ready to continue.
-
-        Raises:
-            CheckpointError: no such file, or it is no checkpoint of a GAN.
-        """
-        state = load_checkpoint(path)
-        if state.get("algorithm") != "gan":
-            raise CheckpointError(
-                f"{path} holds a checkpoint of {state.get('algorithm')!r} and one of 'gan' was expected; "
-                "load it with the class that saved it"
-            )
-        data = GaussianMixture(state["data"]["centers"], state["data"]["sigma"])
-        trainer = cls(GANConfig(**state["config"]), data, device=device, optimizer=state["optimizer"])
-        trainer.load_state_dict(state)
-        return trainer
-
-    def _update(self, player: str, optimizer: optim.Optimizer, losses: dict[str, Tensor]) -> dict[str, float]:
-        """One step down the sum of the losses."""
+    def _update(self, player: str, optimizer: optim.Optimizer, pieces: list[dict[str, Tensor]]) -> dict[str, float]:
+        """One step down the mean over the pieces of the sum of their losses."""
         optimizer.zero_grad()
-        total = functools.reduce(operator.add, losses.values())
-        total.backward()
-        figures = {key: value.item() for key, value in losses.items()}
+        figures: dict[str, float] = {}
+        for losses in pieces:
+            total = functools.reduce(operator.add, losses.values())
+            (total if len(pieces) == 1 else total / len(pieces)).backward()
+            for key, value in losses.items():
+                figures[key] = figures.get(key, 0.0) + value.item() / len(pieces)
         check_finite(self.iteration, figures, self._named_parameters[player])
         optimizer.step()
         return figures
@@ -327,20 +335,11 @@ class GANTrainer:
 
     def _update_average(self, average: nn.Module) -> None:
         """Move the averaged generator after the trained one; the half-life grows with the samples seen at first."""
-        seen = self.iteration * self.config.batch_size
-        half_life = min(self.config.ema_half_life, 0.05 * seen)
-        polyak_update(self.generator, average, 1 - 0.5 ** (self.config.batch_size / half_life))
+        samples = self.config.batch_size * self.config.accumulate
+        half_life = min(self.config.ema_half_life, 0.05 * self.iteration * samples)
+        polyak_update(self.generator, average, 1 - 0.5 ** (samples / half_life))
         for mine, trained in zip(average.buffers(), self.generator.buffers(), strict=True):
             mine.copy_(trained)
-
-    def _report(self, bar: Progress, logger: MetricLogger | None) -> None:
-        figures = self.evaluate()
-        modes, share = f"{figures['modes']}/{self.data.modes}", f"{100 * figures['high_quality']:.1f}%"
-        bar.update(self.iteration, modes=modes, high_quality=share)
-        if logger is not None:
-            logger.scalars({f"coverage/{name}": value for name, value in figures.items()}, self.iteration)
-            if self.data.features == 2:
-                logger.image("samples", self.picture(), self.iteration)
 
     def _latent(self, n: int, rng: np.random.Generator) -> Tensor:
         return self._tensor(rng.standard_normal((n, self.config.latent_dim), dtype=np.float32))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from rlgrad.gan.data import GaussianMixture
@@ -52,6 +54,34 @@ def scatter(samples: np.ndarray, mixture: GaussianMixture, size: int = 512) -> n
     picture = BACKGROUND + ground * (DENSITY - BACKGROUND)
     picture += np.minimum(dots, 1.0) * (SAMPLE - picture)
     picture += np.clip((dots - 1.0) / 6.0, 0.0, 0.85) * (WHITE - picture)
+    return _finished(picture, size)
+
+
+def scatter_points(samples: np.ndarray, real: np.ndarray, size: int = 512) -> np.ndarray:
+    """Draw samples as glowing dots over real ones.
+
+    Args:
+        samples: (n, 2), orange.
+        real: (m, 2), blue, on which the axes depend alone.
+        size: height and width of the picture in pixels.
+
+    Returns:
+        (size, size, 3), uint8, with the y axis upwards.
+    """
+    low, high = real.min(axis=0), real.max(axis=0)
+    half_width = 0.6 * float((high - low).max())
+    origin = (low + high) / 2 - half_width
+    layers = [
+        _dots(points[np.isfinite(points).all(axis=1)].astype(np.float64), origin, 2 * half_width, size * _SUPERSAMPLE)
+        for points in (real, samples)
+    ]
+    ground, dots = (np.minimum(layer, 1.0)[..., None] for layer in layers)
+    picture = BACKGROUND + 0.6 * ground * (DENSITY - BACKGROUND)
+    picture += dots * (SAMPLE - picture)
+    return _finished(picture, size)
+
+
+def _finished(picture: np.ndarray, size: int) -> np.ndarray:
     picture = picture.reshape(size, _SUPERSAMPLE, size, _SUPERSAMPLE, 3).mean(axis=(1, 3))
     return np.ascontiguousarray(picture[::-1].round().astype(np.uint8))
 
@@ -80,3 +110,28 @@ def _dots(samples: np.ndarray, origin: np.ndarray, width: float, resolution: int
             blurred += weight * padded[offset : offset + resolution]
         blurred = np.ascontiguousarray(blurred.T)
     return blurred
+
+
+def picture_grid(images: np.ndarray, columns: int | None = None) -> np.ndarray:
+    """Images side by side, a dark line between them, small ones enlarged.
+
+    Args:
+        images: (n, 1 or 3, height, width) in [-1, 1]; what lies outside is cut off.
+        columns: of the grid; as many as rows when not given.
+
+    Returns:
+        (height, width, 3), uint8.
+    """
+    enlargement = max(64 // max(images.shape[2:]), 1)
+    enlarged = images.repeat(enlargement, axis=2).repeat(enlargement, axis=3)
+    n, channels, height, width = enlarged.shape
+    columns = math.ceil(math.sqrt(n)) if columns is None else columns
+    rows = math.ceil(n / columns)
+    tiles = np.full((rows * columns, channels, height + 1, width + 1), -0.8, np.float32)
+    tiles[:n, :, :-1, :-1] = np.clip(enlarged, -1, 1)
+    height, width = height + 1, width + 1
+    picture = tiles.reshape(rows, columns, channels, height, width).transpose(0, 3, 1, 4, 2)
+    picture = picture.reshape(rows * height, columns * width, channels)
+    return np.ascontiguousarray(
+        np.broadcast_to((picture + 1) * 127.5, (*picture.shape[:2], 3)).round().astype(np.uint8)
+    )

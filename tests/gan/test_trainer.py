@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import rlgrad
-from rlgrad.gan import LOSSES, GANConfig, GANTrainer, GaussianMixture, frozen, grid, ring
+from rlgrad.gan import LOSSES, Batch, GANConfig, GANTrainer, GaussianMixture, frozen, grid, ring
 from rlgrad.gan.config import PENALTIES
 from rlgrad.training.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from rlgrad.training.guards import NonFiniteError
@@ -32,32 +32,32 @@ def parameters(module):
     return np.concatenate([p.detach().numpy().ravel().copy() for p in module.parameters()])
 
 
-def batches(trainer, seed=0):
+def batch_for(trainer, seed=0):
     rng = np.random.default_rng(seed)
     real = rlgrad.from_numpy(rng.normal(size=(16, 2)).astype(np.float32))
     latent = rlgrad.from_numpy(rng.normal(size=(16, 2)).astype(np.float32))
-    return real, trainer.generator(latent)
+    return Batch(real, trainer.generator(latent))
 
 
 @pytest.mark.parametrize("r1_gamma", [0.0, 0.5])
 def test_step_d_moves_the_discriminator_only_and_leaves_the_generators_graph_whole(r1_gamma):
     trainer = GANTrainer(small(r1_gamma=r1_gamma))
-    real, fake = batches(trainer)
+    batch = batch_for(trainer)
     g, d = parameters(trainer.generator), parameters(trainer.discriminator)
-    losses = trainer.step_d(real, fake)
+    losses = trainer.step_d(batch)
     assert set(losses) == {"discriminator", "r2_penalty", *(["r1_penalty"] if r1_gamma else [])}
     np.testing.assert_array_equal(parameters(trainer.generator), g)
     assert (parameters(trainer.discriminator) != d).any()
     assert all(p.grad is None for p in trainer.generator.parameters())
-    trainer.step_g(fake, real)
+    trainer.step_g(batch)
     assert (parameters(trainer.generator) != g).any()
 
 
 def test_step_g_moves_the_generator_only():
     trainer = GANTrainer(small())
-    real, fake = batches(trainer)
+    batch = batch_for(trainer)
     g, d = parameters(trainer.generator), parameters(trainer.discriminator)
-    trainer.step_g(fake, real)
+    trainer.step_g(batch)
     np.testing.assert_array_equal(parameters(trainer.discriminator), d)
     assert (parameters(trainer.generator) != g).any()
     assert all(p.grad is None and p.requires_grad for p in trainer.discriminator.parameters())
@@ -65,36 +65,36 @@ def test_step_g_moves_the_generator_only():
 
 def test_steps_go_down_their_own_losses():
     trainer = GANTrainer(small(learning_rate=1e-3, r1_gamma=0.0))
-    real, fake = batches(trainer)
-    first = trainer.step_d(real, fake)["discriminator"]
-    assert trainer.step_d(real, fake)["discriminator"] < first
-    before = trainer.step_g(fake, real)["generator"]
-    _, fake = batches(trainer)
-    assert trainer.step_g(fake, real)["generator"] < before
+    batch = batch_for(trainer)
+    first = trainer.step_d(batch)["discriminator"]
+    assert trainer.step_d(batch)["discriminator"] < first
+    before = trainer.step_g(batch)["generator"]
+    batch = batch_for(trainer)
+    assert trainer.step_g(batch)["generator"] < before
 
 
 @pytest.mark.parametrize("discriminator_frozen", [False, True])
 def test_logits_from_before_the_discriminators_step_raise_in_the_generators_backward(discriminator_frozen):
     trainer = GANTrainer(small())
-    real, fake = batches(trainer)
+    batch = batch_for(trainer)
     if discriminator_frozen:
         with frozen(trainer.discriminator):
-            stale = trainer.discriminator(fake)
+            stale = trainer.discriminator(batch.fake)
     else:
-        stale = trainer.discriminator(fake)
-    trainer.step_d(real, fake)
+        stale = trainer.discriminator(batch.fake)
+    trainer.step_d(batch)
     with pytest.raises(RuntimeError, match=r"(?i)in-?place"):
-        trainer.loss.generator(trainer.discriminator(real), stale).backward()
+        trainer.loss.generator(trainer.discriminator(batch.real), stale).backward()
 
 
 def test_logits_recomputed_after_the_discriminators_step_are_those_of_the_new_discriminator():
     trainer = GANTrainer(small(r1_gamma=0.0))
-    real, fake = batches(trainer)
-    stale = trainer.loss.generator(trainer.discriminator(real), trainer.discriminator(fake)).item()
-    trainer.step_d(real, fake)
-    current = trainer.loss.generator(trainer.discriminator(real), trainer.discriminator(fake)).item()
+    batch = batch_for(trainer)
+    stale = trainer.loss.generator(trainer.discriminator(batch.real), trainer.discriminator(batch.fake)).item()
+    trainer.step_d(batch)
+    current = trainer.loss.generator(trainer.discriminator(batch.real), trainer.discriminator(batch.fake)).item()
     assert current != stale
-    assert trainer.step_g(fake, real)["generator"] == pytest.approx(current, rel=1e-6)
+    assert trainer.step_g(batch)["generator"] == pytest.approx(current, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["adam", "rmsprop"])
@@ -213,7 +213,7 @@ def test_a_nan_stops_training_with_step_and_parameter_and_keeps_the_last_checkpo
     kept = path.read_bytes()
     with rlgrad.no_grad():
         list(getattr(trainer, player).parameters())[-1].fill_(float("nan"))
-    with pytest.raises(NonFiniteError, match=r"step 12.*'discriminator\.layers\.0\.weight'"):
+    with pytest.raises(NonFiniteError, match=r"step 12.*'discriminator\.body\.0\.weight'"):
         trainer.train(checkpoint_path=path)
     assert path.read_bytes() == kept
     assert GANTrainer.load(path).iteration == 12
@@ -299,10 +299,10 @@ def test_lazy_penalties_come_every_so_often_with_as_much_more_weight():
     lazy._set_learning_rates()
     assert lazy.optimizer_d.param_groups[0]["lr"] == pytest.approx(0.75e-3)
     assert lazy.optimizer_d.param_groups[0]["betas"] == pytest.approx((0.0, 0.99**0.75))
-    real, fake = batches(lazy)
-    first = lazy.step_d(real, fake)["r1_penalty"]
-    assert first == pytest.approx(3 * eager.step_d(real, fake)["r1_penalty"], rel=1e-5)
-    assert ["r1_penalty" in lazy.step_d(real, fake) for _ in range(6)] == [False, False, True, False, False, True]
+    batch = batch_for(lazy)
+    first = lazy.step_d(batch)["r1_penalty"]
+    assert first == pytest.approx(3 * eager.step_d(batch)["r1_penalty"], rel=1e-5)
+    assert ["r1_penalty" in lazy.step_d(batch) for _ in range(6)] == [False, False, True, False, False, True]
 
 
 def test_the_averaged_generator_follows_by_the_half_life_and_is_what_samples_come_from():

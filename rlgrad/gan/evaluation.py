@@ -1,0 +1,175 @@
+"""How good a generator is, how the game stands, and what is wrong when it goes wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rlgrad import Tensor, nn
+from rlgrad.gan.data import ArraySource, MixtureSource, Source
+from rlgrad.gan.judge import Judge, frechet_distance
+from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
+from rlgrad.gan.neighbours import neighbourhood_figures, share_of_copies
+from rlgrad.gan.viz import picture_grid, scatter, scatter_points
+from rlgrad.nn.utils import get_total_norm
+from rlgrad.training.metrics import MetricLogger
+
+if TYPE_CHECKING:
+    from rlgrad.gan.trainer import GANTrainer
+
+_PICTURES = 64
+_STEPS = 8
+
+
+class Evaluator:
+    """Figures and pictures of a trainer's samples, which depend on what the data is.
+
+    A mixture's known modes are counted: ``modes``, ``high_quality``, ``reverse_kl``. Samples of anything else are compared
+    with held-out data by nearest neighbours: ``precision``, ``recall``, ``density``, ``coverage``, ``copies``; where
+    there are labels, a classifier trained here adds ``feature_fid`` and, for a conditional generator, ``class_fidelity``.
+    :meth:`floor` gives the same figures of real data against real data, the best that can be asked for.
+
+    Args:
+        source: the data.
+        conditional: whether the generator is told what to make.
+    """
+
+    def __init__(self, source: Source, conditional: bool) -> None:
+        self.source, self.conditional = source, conditional
+        self._judge: Judge | None = None
+        self._best = 0.0
+        self._latest = 0.0
+        self._right = (math.nan, math.nan)
+        self._norm = math.nan
+
+    def watch(self, real_logits: Tensor, fake_logits: Tensor, scores: bool) -> None:
+        """Note what the discriminator said of the latest batch; ``scores`` have no zero that separates the two."""
+        real, fake = real_logits.detach(), fake_logits.detach()
+        border = float(real.mean() + fake.mean()) / 2 if scores else 0.0
+        self._right = float((real > border).float().mean()), float((fake < border).float().mean())
+
+    def figures(self, generator: nn.Module, discriminator: nn.Module) -> dict[str, float]:
+        """How the game stands: the discriminator's accuracy, and the norms of the latest gradients."""
+        self._norm, other = (
+            float(get_total_norm([p.grad for p in net.parameters() if p.grad is not None]))
+            for net in (generator, discriminator)
+        )
+        return {
+            "discriminator/accuracy_real": self._right[0],
+            "discriminator/accuracy_fake": self._right[1],
+            "gradient_norm/generator": self._norm,
+            "gradient_norm/discriminator": other,
+        }
+
+    def evaluate(self, trainer: GANTrainer, n: int | None = None) -> dict[str, float]:
+        """The figures of ``n`` fresh samples; by default as many as published figures, or the held-out data, have."""
+        source = self.source
+        if isinstance(source, MixtureSource):
+            mixture = source.mixture
+            found = mode_coverage(trainer.sample(n or EVALUATION_SAMPLES), mixture.centers, mixture.sigma)
+            return {"modes": found.modes, "high_quality": found.high_quality, "reverse_kl": found.reverse_kl}
+        assert isinstance(source, ArraySource)
+        held_out = source.samples if source.held_out is None else source.held_out
+        n = n or len(held_out)
+        labels = np.arange(n) % source.num_classes if self.conditional else None
+        return self._compare(trainer.sample(n, labels), labels)
+
+    def floor(self) -> dict[str, float]:
+        """The figures of real data: as many training samples, not seen as such, against the held-out ones."""
+        source = self.source
+        if isinstance(source, MixtureSource):
+            return {"modes": source.mixture.modes, "high_quality": 1 - math.exp(-4.5), "reverse_kl": 0.0}
+        assert isinstance(source, ArraySource)
+        rows = np.random.default_rng(0).permutation(len(source.samples))
+        half = rows[: len(source.samples if source.held_out is None else source.held_out)]
+        labels = source.labels[half] if self.conditional and source.labels is not None else None
+        figures = self._compare(source.samples[half], labels)
+        figures.pop("copies", None)  # training samples are copies of themselves
+        return figures
+
+    def _compare(self, samples: np.ndarray, labels: np.ndarray | None) -> dict[str, float]:
+        source = self.source
+        assert isinstance(source, ArraySource)
+        held_out = source.samples if source.held_out is None else source.held_out
+        figures = dict(vars(neighbourhood_figures(samples, held_out)))
+        if source.held_out is not None:
+            figures["copies"] = share_of_copies(samples, source.samples, source.held_out)
+        if source.labels is not None and source.is_image:
+            if self._judge is None:
+                self._judge = Judge(source.samples, source.labels)
+            figures["feature_fid"] = frechet_distance(self._judge.features(samples), self._judge.features(held_out))
+            if labels is not None:
+                figures["class_fidelity"] = float((self._judge.classify(samples) == labels).mean())
+        return figures
+
+    def summary(self, figures: dict[str, float]) -> str:
+        """Figures in words, with real data's beside them."""
+        if isinstance(self.source, MixtureSource):
+            return (
+                f"Evaluation: {figures['modes']:.0f} of {self.source.mixture.modes} modes, "
+                f"{100 * figures['high_quality']:.1f} % high quality, reverse KL {figures['reverse_kl']:.4f}"
+            )
+        floor = self.floor()
+        lines = [
+            f"  {name}: {value:.4g}" + (f" ({floor[name]:.4g})" if name in floor else "")
+            for name, value in figures.items()
+        ]
+        return "\n".join(["Evaluation (and what real data get):", *lines])
+
+    def picture(self, trainer: GANTrainer, n: int | None = None) -> np.ndarray:
+        """A picture of fresh samples, (height, width, 3), uint8.
+
+        Raises:
+            ValueError: samples are neither images nor points in the plane.
+        """
+        source = self.source
+        if isinstance(source, MixtureSource):
+            return scatter(trainer.sample(n or EVALUATION_SAMPLES), source.mixture)
+        assert isinstance(source, ArraySource)
+        if source.is_image:
+            return picture_grid(trainer.sample(n or _PICTURES))
+        return scatter_points(trainer.sample(n or EVALUATION_SAMPLES), source.samples)
+
+    def report(self, trainer: GANTrainer, logger: MetricLogger | None, step: int) -> dict[str, Any]:
+        """Evaluate, log figures and pictures, and give what the progress line shows."""
+        found = trainer.evaluate()
+        name = "high_quality" if "high_quality" in found else "coverage"
+        self._latest = found[name]
+        self._best = max(self._best, self._latest)
+        if logger is not None:
+            logger.scalars({f"coverage/{key}": value for key, value in found.items()}, step)
+            if self.source.shape == (2,) or len(self.source.shape) == 3:
+                logger.image("samples", trainer.picture(), step)
+            if len(self.source.shape) == 3:
+                logger.image("interpolation", self._interpolation(trainer), step)
+        shown: dict[str, Any] = {name: f"{100 * found[name]:.1f}%"}
+        if isinstance(self.source, MixtureSource):
+            shown = {"modes": f"{found['modes']}/{self.source.mixture.modes}", **shown}
+        diagnosis = self.diagnosis()
+        return shown | ({"warning": diagnosis} if diagnosis else {})
+
+    def diagnosis(self) -> str | None:
+        """What is wrong with the training, in words; ``None`` while nothing is."""
+        if self._best > 0.2 and self._latest < self._best / 2:
+            return (
+                f"coverage fell from {self._best:.2f} to {self._latest:.2f}: the generator is collapsing; raise the "
+                "penalty (r1_gamma, r2_gamma), lower learning_rate, or go back to an earlier checkpoint"
+            )
+        if min(self._right) > 0.999 and self._norm < 1e-4:
+            return (
+                "the discriminator is always right and the generator's gradient has vanished: use "
+                "loss=relativistic or non_saturating, or a penalty on the discriminator"
+            )
+        return None
+
+    def _interpolation(self, trainer: GANTrainer) -> np.ndarray:
+        """Rows of samples on great circles between two latents each, the same at every evaluation."""
+        rng = np.random.default_rng(0)
+        ends = rng.standard_normal((2, _STEPS, trainer.config.latent_dim))
+        share = np.linspace(0, np.pi / 2, _STEPS)[None, :, None]
+        path = np.cos(share) * ends[0][:, None] + np.sin(share) * ends[1][:, None]
+        labels = np.repeat(np.arange(_STEPS) % self.source.num_classes, _STEPS) if self.conditional else None
+        latent = path.reshape(_STEPS * _STEPS, -1).astype(np.float32)
+        return picture_grid(trainer.sample(len(latent), labels, latent), columns=_STEPS)
