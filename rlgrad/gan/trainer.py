@@ -139,7 +139,7 @@ class GANTrainer:
         fake_logits, _ = judge(self.augmentation(fake), batch.fake_labels)
         self.augmentation.adapt(real_logits)
         losses = {"discriminator": self.loss.discriminator(real_logits, fake_logits)}
-        if real_classes is not None:
+        if real_classes is not None and batch.real_labels is not None:
             losses["class_real"] = F.cross_entropy(real_classes, batch.real_labels)
         if weight * config.r1_gamma > 0:
             losses["r1_penalty"] = zero_centred_penalty(real_logits, real, weight * config.r1_gamma)
@@ -179,7 +179,7 @@ class GANTrainer:
         if self.loss.relativistic:
             real_logits = self.discriminator(self.augmentation(batch.real), batch.real_labels)
         losses = {"generator": self.loss.generator(real_logits, logits)}
-        if classes is not None:
+        if classes is not None and batch.fake_labels is not None:
             losses["class_fake"] = F.cross_entropy(classes, batch.fake_labels)
         return losses
 
