@@ -93,6 +93,7 @@ from rlgrad.serialization import load, save
 
 __version__ = "0.1.0"
 
+contiguous_format, preserve_format, strided = "torch.contiguous_format", "torch.preserve_format", "torch.strided"
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 
 # As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.

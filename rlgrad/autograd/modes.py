@@ -14,6 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class _Modes(threading.local):
     grad = True  # record operations on tensors that require grad
     inference = False
+    asked_in_inference = False  # what enable_grad asks for in an inference-mode block, where nothing is recorded
     anomaly = False  # keep the forward stack of every node and look for NaN in every gradient
     check_nan = True  # in anomaly mode: a NaN gradient raises
     evaluating: Any = None  # in anomaly mode: the node whose recorded derivative is being computed
@@ -87,6 +88,13 @@ class _Switch(ABC):
         return cast(F, wrapped)
 
 
+def _switch(value: bool) -> None:
+    if modes.inference:
+        modes.asked_in_inference = value
+    else:
+        modes.grad = value
+
+
 class _GradSwitch(_Switch):
     _value = True
 
@@ -98,11 +106,11 @@ class _GradSwitch(_Switch):
         self._outer: list[bool] = []
 
     def __enter__(self) -> None:
-        self._outer.append(modes.grad)
-        modes.grad = self._value
+        self._outer.append(is_grad_enabled())
+        _switch(self._value)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad = self._outer.pop()
+        _switch(self._outer.pop())
 
 
 class no_grad(_GradSwitch):
@@ -133,20 +141,20 @@ class set_grad_enabled(_Switch):
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
-        self._outer = modes.grad
-        modes.grad = self.mode
+        self._outer = is_grad_enabled()
+        _switch(self.mode)
 
     def __enter__(self) -> None:
-        modes.grad = self.mode
+        _switch(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad = self._outer
+        _switch(self._outer)
 
     def clone(self) -> set_grad_enabled:
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: F) -> F:
-        modes.grad = self._outer  # used as a decorator: only the function's body is meant
+        _switch(self._outer)  # used as a decorator: only the function's body is meant
         return super().__call__(function)
 
 
@@ -166,16 +174,16 @@ class inference_mode(_Switch):
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self._outer: list[tuple[bool, bool]] = []
+        self._outer: list[tuple[bool, bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._outer.append((modes.grad, modes.inference))
-        modes.grad, modes.inference = not self.mode, bool(self.mode)
+        self._outer.append((modes.grad, modes.inference, modes.asked_in_inference))
+        modes.grad, modes.inference, modes.asked_in_inference = not self.mode, bool(self.mode), False
         if self.mode:
             inferring.append(None)
 
     def __exit__(self, *exc: object) -> None:
-        modes.grad, modes.inference = self._outer.pop()
+        modes.grad, modes.inference, modes.asked_in_inference = self._outer.pop()
         if self.mode:
             inferring.pop()
 
@@ -184,8 +192,8 @@ class inference_mode(_Switch):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations in this thread are being recorded."""
-    return modes.grad
+    """Whether operations in this thread are being recorded (or would be, but for inference mode)."""
+    return modes.grad or modes.asked_in_inference
 
 
 def is_inference_mode_enabled() -> bool:

@@ -38,6 +38,11 @@ def _ordered(m: Any) -> list[Any]:
 ROWS = np.array([2, 0])
 
 SAMPLES: dict[str, Callable[[Any], list[Any]]] = {
+    "index_reduce": lambda m: [
+        s(m.positive(3, 2), 0, np.array([0, 2, 0]), m.positive(3, 2), "prod"),
+        s(m.normal(2, 3), 1, np.array([0, 0]), m.normal(2, 2), "mean"),
+        s(m.distinct(3, 2), 0, np.array([0, 2]), m.distinct(2, 2) + 0.03, "amax", include_self=False),
+    ],
     "index_add": lambda m: [
         s(m.normal(3, 2), 0, ROWS, m.normal(2, 2)),
         s(m.normal(2, 3), -1, np.array([1, 1, 0]), m.normal(2, 3), alpha=2),

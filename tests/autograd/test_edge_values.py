@@ -9,6 +9,7 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rlgrad
@@ -296,3 +297,62 @@ def test_outcome_is_torchs(program):
     torch = pytest.importorskip("torch")
     expected, found = outcome(torch, program), outcome(rlgrad, program)
     assert alike(found, expected), f"torch gives {expected}, rlgrad gives {found}"
+
+
+def test_copies_are_laid_out_as_their_originals_are():
+    assert rlgrad.zeros(3, 2).t().clone().stride() == (1, 2)
+    assert rlgrad.zeros(4, 3, 2).permute(2, 0, 1).clone().stride() == (1, 6, 2)
+    assert rlgrad.zeros(3, 1).expand(3, 4).clone().stride() == (4, 1)
+    assert rlgrad.zeros_like(rlgrad.zeros(3, 2).t()).stride() == (1, 2)
+    assert rlgrad.zeros(3, 2).t().contiguous().stride() == (3, 1)
+    assert rlgrad.zeros(3, 2).t().clone(memory_format=rlgrad.contiguous_format).stride() == (3, 1)
+
+
+@pytest.mark.parametrize("rows", [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]]])
+def test_determinant_of_a_singular_matrix_has_a_second_derivative(rows):
+    """By differences of the first derivative, which is a polynomial."""
+    n = len(rows)
+    a = np.array(rows)
+    weight = np.arange(1.0, n * n + 1).reshape(n, n) ** 1.5
+
+    def slope(x):
+        t = rlgrad.from_numpy(x).requires_grad_()
+        first, = rlgrad.autograd.grad(rlgrad.linalg.det(t), t, create_graph=True)  # fmt: skip
+        return t, (first * rlgrad.from_numpy(weight)).sum()
+
+    t, y = slope(a.copy())
+    found, = rlgrad.autograd.grad(y, t)  # fmt: skip
+    expected = np.zeros_like(a)
+    for place in np.ndindex(n, n):
+        step = np.zeros_like(a)
+        step[place] = 1e-4
+        expected[place] = (slope(a + step)[1].item() - slope(a - step)[1].item()) / 2e-4
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
+
+
+def test_recording_cannot_be_switched_on_in_inference_mode():
+    w = rlgrad.ones(2, requires_grad=True)
+    with rlgrad.inference_mode():
+        with rlgrad.enable_grad():
+            y = w * 2
+            assert rlgrad.is_grad_enabled()
+        assert not rlgrad.is_grad_enabled()
+    assert y.is_inference()
+    assert not y.requires_grad
+    assert rlgrad.is_grad_enabled()
+    assert (w * 2).requires_grad
+
+
+def test_an_index_of_nothing_is_looked_up_nowhere():
+    assert rlgrad.zeros(0, 3)[False, [0]].shape == (0, 3)
+    with pytest.raises(IndexError):
+        rlgrad.zeros(0, 3)[True, [0]]
+
+
+def test_a_number_beside_a_mask_keeps_its_value_in_recorded_derivatives():
+    x = rlgrad.tensor([0.3, -1.2, 0.8], dtype=rlgrad.float64, requires_grad=True)
+    seed = rlgrad.tensor([1.0, -1.0, 0.5], dtype=rlgrad.float64)
+    y = x.logcumsumexp(0)
+    plain, = rlgrad.autograd.grad(y, x, seed, retain_graph=True)  # fmt: skip
+    recorded, = rlgrad.autograd.grad(y, x, seed.requires_grad_(), create_graph=True)  # fmt: skip
+    np.testing.assert_allclose(recorded.detach().numpy(), plain.numpy(), rtol=1e-12)

@@ -191,6 +191,8 @@ def gradients(library: Any, results: Any, leaves: list[Any], order: int) -> list
     """Gradients of all differentiable results, and for the second order those of the gradients."""
     results = [y for y in flat(results) if isinstance(y, library.Tensor) and y.requires_grad and y.numel()]
     seeds = [library.from_numpy(g).to(y.dtype) for g, y in zip(cotangents(results), results, strict=True)]
+    if not results:
+        return []
     if order == 1:
         return [_filled(library, library.autograd.grad(results, leaves, seeds, allow_unused=True), leaves)]
     seeds = [g.requires_grad_() for g in seeds]

@@ -67,15 +67,22 @@ def _triangle(name: str) -> Any:
 _tril, _triu = _triangle("tril"), _triangle("triu")
 
 
+def _matrices(name: str, input: Tensor) -> None:
+    if input._array.ndim < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions, got {input._array.ndim}")
+
+
 @method
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
+    _matrices("tril", input)
     return apply(_tril, (input,), (diagonal,))
 
 
 @method
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
+    _matrices("triu", input)
     return apply(_triu, (input,), (diagonal,))
 
 
@@ -252,6 +259,8 @@ _narrow_copy: Op = Op(
 
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of :func:`narrow`."""
+    if dim >= input._array.ndim:
+        raise RuntimeError(f"narrow_copy(): dim {dim} is out of range for a tensor of {input._array.ndim} dimensions")
     part = narrow(input.detach(), dim, start, length)  # checks the arguments
     dim, extent = one_dim(dim, input._array.ndim), input._array.shape[dim]
     return apply(_narrow_copy, (input,), (dim, start % extent if extent else 0, part._array.shape[dim]))

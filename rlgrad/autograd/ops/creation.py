@@ -244,12 +244,18 @@ def _like(function: Any) -> Any:
     def make(
         input: Tensor, *, dtype: Any = None, device: Device = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
-        return function(
-            input._array.shape,
+        array = input._array
+        result = function(
+            array.shape,
             dtype=input.dtype if dtype is None else dtype,
             device=input.device if device is None else device,
             requires_grad=requires_grad,
         )
+        if not array.flags.c_contiguous and 0 not in array.strides and kwargs.get("memory_format") is None:
+            value = result._array  # PyTorch's preserve_format: laid out as the input is
+            result._array = devices.module_of(value).empty_like(array, dtype=value.dtype)
+            result._array[...] = value
+        return result
 
     make.__name__ = make.__qualname__ = function.__name__ + "_like"
     make.__doc__ = f"{function.__name__} with the shape, dtype and device of ``input``."

@@ -174,9 +174,42 @@ def _cofactor(xp: Any, a: Any) -> Any:
 
 
 def _cofactor_vjp(ns: Any, g: Any, a: Any, out: Any) -> Any:
+    raw = ns.array(a)
+    if (
+        not ns.recorded
+        and raw.size
+        and bool((abs(ns.det(raw)) <= _NEARLY * abs(raw).max((-2, -1)) ** raw.shape[-1]).any())
+    ):
+        return ns.second_cofactor(g, a)
     inverse = _mt(ns, ns.inv(a))
     scaled = ns.sum(g * inverse, (g.ndim - 2, g.ndim - 1), True) * out
     return scaled - out @ _mt(ns, g) @ inverse
+
+
+_NEARLY = 1e-10  # below this share of the largest a determinant could be, the inverse is not the way to its derivatives
+
+
+def _second_cofactor(xp: Any, g: Any, a: Any) -> Any:
+    """The derivative of ``sum(g * cofactor(a))``, also of singular matrices, from the singular values.
+
+    With ``a = u s vh`` and ``c = u^T g vh^T`` it is ``u d vh``, in which ``d[i, i]`` sums ``c[k, k]`` times the product of the
+    singular values other than ``i`` and ``k``, and ``d[i, j]`` is ``-c[j, i]`` times that of those other than ``i`` and ``j``.
+    """
+    n = a.shape[-1]
+    u, s, vh = xp.linalg.svd(a)
+    rest = xp.ones((*s.shape, n), s.dtype)
+    for k in range(n):
+        mine = (xp.arange(n)[:, None] != k) & (xp.arange(n)[None, :] != k)
+        rest = rest * xp.where(mine, s[..., k, None, None], 1)
+    rest = rest * (1 - xp.eye(n, dtype=s.dtype))
+    c = xp.swapaxes(u, -1, -2) @ g @ xp.swapaxes(vh, -1, -2)
+    diagonal = (rest * xp.diagonal(c, 0, -2, -1)[..., None, :]).sum(-1)
+    d = diagonal[..., None] * xp.eye(n, dtype=s.dtype) - xp.swapaxes(c, -1, -2) * rest
+    sign = xp.linalg.det(u) * xp.linalg.det(vh)
+    return sign[..., None, None] * (u @ d @ vh)
+
+
+Op("second_cofactor", _second_cofactor, inputs=2)
 
 
 _det = Op(
@@ -587,7 +620,9 @@ def _negligible(A: Tensor, values: Any, atol: Any, rtol: Any) -> Any:
     )
     if share is None:
         share = 0.0 if small is not None else max(A.shape[-2:]) * float(np.finfo(A._array.dtype).eps)
-    limit = values.max(-1, keepdims=True, initial=0) * share
+    if not values.shape[-1]:
+        return xp.zeros((*values.shape[:-1], 1), values.dtype)
+    limit = values.max(-1, keepdims=True) * share
     return limit if small is None else xp.maximum(limit, small)
 
 

@@ -338,6 +338,8 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
             f"torch.linalg.householder_product: tau dtype {tau.dtype!r} does not match input dtype {A.dtype!r}"
         )
     start = wrap(module_of(A._array).eye(m, n, dtype=A._array.dtype)).expand(*A.shape[:-2], m, n)
+    if not tau.shape[-1]:
+        return A * 0 + start  # no reflection, but still a function of ``A``
     return _reflected(A, tau, start, range(tau.shape[-1] - 1, -1, -1))
 
 

@@ -132,9 +132,14 @@ def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | N
     if builtins.all(i.__class__ is slice for i in arrays):
         return tuple(basic), None
     # Where nothing is read, PyTorch looks at no index.
-    nothing = array.size == 0 or builtins.any(i.__class__ is not slice and i.size == 0 for i in arrays)
+    unread = builtins.any(i.__class__ is not slice and i.size == 0 for i in arrays)
+    nothing = unread or array.size == 0
     for place, dim in unchecked:
         size, item = array.shape[dim], arrays[place]
+        if unread and not size:
+            shape = np.broadcast_shapes(*[i.shape for i in arrays if i.__class__ is not slice])
+            arrays[place] = devices.module_of(array).zeros(shape, np.int64)
+            continue
         arrays[place] = item % size if nothing and size else _non_negative(item, size, dim)
     while isinstance(arrays[-1], slice):
         arrays.pop()

@@ -154,7 +154,11 @@ def _matmul(self: Tensor, other: Any) -> Any:
     return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
-Tensor.__matmul__ = _matmul  # type: ignore[method-assign]
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__, Tensor.__rmatmul__ = _matmul, _rmatmul  # type: ignore[method-assign, attr-defined]
 
 
 # Norms

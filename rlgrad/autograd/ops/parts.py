@@ -65,8 +65,16 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 @method
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """``length`` slices along ``dim`` from ``start``."""
+    if isinstance(start, Tensor) and (start._array.ndim or start._array.dtype.kind not in "iu"):
+        raise RuntimeError(f"start must be an 0-dim integral Tensor, got {start.dtype!r} of shape {list(start.shape)}")
     shape, start = input._array.shape, int(start)
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     dim = one_dim(dim, len(shape))
+    if not -shape[dim] <= start <= shape[dim]:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-shape[dim]}, {shape[dim]}], but got {start})"
+        )
     if start < 0:
         start += shape[dim]
     if length < 0 or not 0 <= start <= shape[dim] - length:
@@ -190,6 +198,8 @@ def _split_along(name: str, input: Tensor, how: Any, dim: int, ndim: int) -> tup
             f"torch.{name} requires a tensor with at least {ndim} dimension{'s' * (ndim > 1)}, but got a tensor with "
             f"{len(shape)} dimensions!"
         )
+    if not isinstance(how, (int, tuple, list, Tensor)):
+        raise TypeError(f"{name}() takes a number of sections or a list of indices, not {type(how).__name__}")
     if isinstance(how, int) and (how <= 0 or shape[dim] % how):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {shape[dim]} is not "

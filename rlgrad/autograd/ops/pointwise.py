@@ -384,7 +384,8 @@ Op(
     (lambda ns, g, target, source: ns.move(g, source, target),),
     node="ToCopyBackward0",
 )
-_clone = Op("clone", lambda xp, a: a.copy(), (lambda ns, g: g,))
+_clone = Op("clone", lambda xp, a: a.copy("C" if 0 in a.strides else "K"), (lambda ns, g: g,))
+_contiguous_clone = Op("contiguous_clone", lambda xp, a: a.copy(), (lambda ns, g: g,), node="CloneBackward0")
 _fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,), node="FillBackward2")
 _zero = Op("zero", lambda xp, a: xp.zeros_like(a), (zero_gradient,))
 _copy = Op(
@@ -397,8 +398,12 @@ _copy = Op(
 
 @method
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy that stays connected: gradients flow back through it."""
-    return apply(_clone, (input,))
+    """A copy that stays connected: gradients flow back through it.
+
+    Args:
+        memory_format: ``contiguous_format`` for row-major order; otherwise the copy is laid out as the input is.
+    """
+    return apply(_contiguous_clone if "contiguous" in str(memory_format) else _clone, (input,))
 
 
 @method

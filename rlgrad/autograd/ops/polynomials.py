@@ -31,7 +31,7 @@ def _by_recurrence(start: Callable[[Any], Any], step: _Step, shift: bool = False
             x = 2 * x - 1
         previous, current = xp.ones_like(x), start(x)
         out = xp.where(degree < 0, 0, xp.where(degree == 0, previous, current))
-        for k in range(1, int(degree.max(initial=0))):
+        for k in range(1, int(degree.max()) if degree.size else 0):
             previous, current = current, step(x, k, current, previous)
             out = xp.where(degree == k + 1, current, out)
         return out.astype(dtype)

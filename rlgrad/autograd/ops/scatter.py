@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import inplace, method, one_dim, public
-from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
+from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -384,6 +384,29 @@ def scatter_reduce(
 
 inplace(scatter_reduce)
 
+
+@method
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """The slices of ``source`` reduced along ``dim`` into the places in ``index``.
+
+    Args:
+        reduce: ``"prod"``, ``"mean"``, ``"amax"`` or ``"amin"``.
+        include_self: what is there already takes part.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim, index = _slice_index("index_reduce", input, dim, index)
+    source = _source_checked("index_reduce", input, dim, index, source)
+    shape = source._array.shape
+    places = index.reshape([-1 if d == dim else 1 for d in range(max(len(shape), 1))]).expand(shape)
+    result = apply(_scatter_reduce, (input, source, places), (dim, reduce, include_self))
+    return renamed(result, "IndexReduceBackward0")
+
+
+inplace(index_reduce)
+
 # One index for every slice
 
 
@@ -463,7 +486,7 @@ def _slice_index(name: str, input: Tensor, dim: int, index: Tensor) -> tuple[int
     where = index._array
     if where.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {where.ndim}")
-    allowed = (np.int64, np.int32) if name == "index_add" else (np.int64,)
+    allowed = (np.int64, np.int32) if name in ("index_add", "index_reduce") else (np.int64,)
     if where.dtype not in allowed:
         error = IndexError if name == "index_fill" else RuntimeError
         raise error(f"{name}(): Expected dtype int64 for index, got {index.dtype!r}")

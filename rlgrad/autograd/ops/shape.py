@@ -443,7 +443,7 @@ def broadcast_to(input: Tensor, *size: Any) -> Tensor:
 @method
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if its memory is in row-major order, otherwise a copy that is."""
-    return input if input._array.flags.c_contiguous else input.clone()
+    return input if input._array.flags.c_contiguous else input.clone(memory_format="contiguous")
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:

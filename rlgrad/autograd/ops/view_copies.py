@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import check_inplace, method, one_dim, public, write_out
+from rlgrad.autograd.ops.define import check_inplace, method, public, write_out
 from rlgrad.autograd.ops.parts import _strided, chunk, split
 from rlgrad.autograd.ops.shape import shape_argument
 from rlgrad.autograd.ops.writing import renamed
@@ -164,7 +164,7 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
         raise RuntimeError(
             f"physical_layout {list(physical_layout)} must name each of the {len(shape)} dimensions once"
         )
-    order = [one_dim(int(d), len(shape)) for d in physical_layout]
+    order = [int(d) % len(shape) if -len(shape) <= int(d) < len(shape) else -1 for d in physical_layout]
     if sorted(order) != list(range(len(shape))):
         raise RuntimeError(f"physical_layout {list(order)} must name each of the {len(shape)} dimensions once")
     strides, step = [0] * len(shape), 1
