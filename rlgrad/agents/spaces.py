@@ -41,6 +41,8 @@ class ObservationCodec:
         array([[0. , 0. , 1. , 0.5, 0. ]], dtype=float32)
     """
 
+    dim: int
+
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.space = space
         self.is_image = _is_image(space)
