@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import check_inplace, maybe_inplace, method, unary
-from rlgrad.autograd.ops.fused import _floating, _softplus_forward, elu, leaky_relu, softmax
+from rlgrad.autograd.ops.fused import _floating, _softplus_forward, leaky_relu, softmax
 from rlgrad.autograd.ops.pointwise import relu
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -34,7 +34,7 @@ _threshold = Op(
 Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
 _hardshrink = Op(
     "hardshrink",
-    lambda xp, a, lambd: xp.where(abs(a) <= lambd, a.dtype.type(0), a),
+    lambda xp, a, lambd: a * ~(abs(a) <= lambd),
     (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
 )
 _softshrink = Op(
@@ -117,16 +117,40 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _exponential_tail(xp: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
-    return xp.where(a > 0, a * scale, alpha * scale * xp.expm1(xp.minimum(a, 0) * rate))
+    """``scale * a`` where positive, ``scale * alpha * (exp(rate * a) - 1)`` elsewhere; the other part is zero."""
+    out = xp.expm1(xp.minimum(a, 0) * rate)
+    out *= alpha * scale
+    out += xp.maximum(a, 0) * scale
+    return out
 
 
-def _exponential_tail_vjp(ns: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+def _tail_slope(xp: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    slope = xp.exp(xp.fmin(a, 0) * rate)
+    slope *= alpha * scale * rate
+    slope -= scale
+    slope *= a <= 0
+    slope += scale
+    slope *= g
+    return slope
+
+
+def _tail_curvature(ns: Any, g: Any, grad: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
     tail = ns.at_most(a, 0)
-    return g * ns.where(tail, ns.exp(ns.where(tail, a, 0) * rate) * (alpha * scale * rate), scale)
+    return g * grad * tail * ns.exp(ns.where(tail, a, 0) * rate) * (alpha * scale * rate * rate)
 
 
-_selu = Op("selu", _exponential_tail, (_exponential_tail_vjp,), node="EluBackward0")
-_celu = Op("celu", _exponential_tail, (_exponential_tail_vjp,))
+_TAIL_VJP = (lambda ns, g, a, alpha, scale, rate: ns.exponential_tail_slope(g, a, alpha, scale, rate),)
+Op(
+    "exponential_tail_slope",
+    lambda xp, grad, a, alpha, scale, rate: _tail_slope(xp, grad, a, alpha, scale, rate),
+    (
+        lambda ns, g, a, alpha, scale, rate: ns.exponential_tail_slope(g, a, alpha, scale, rate),
+        _tail_curvature,
+    ),
+)
+_elu = Op("elu", _exponential_tail, _TAIL_VJP)
+_selu = Op("selu", _exponential_tail, _TAIL_VJP, node="EluBackward0")
+_celu = Op("celu", _exponential_tail, _TAIL_VJP)
 _mish = unary(
     "mish",
     lambda xp, a: a * xp.tanh(_softplus_forward(xp, a, 1.0, math.inf)),
@@ -153,23 +177,29 @@ def _erf(xp: Any, a: Any) -> Any:
     return erf(a).astype(a.dtype, copy=False)
 
 
-_normal_cdf = unary(
-    "normal_cdf",
-    lambda xp, a: 0.5 * (1 + _erf(xp, a * math.sqrt(0.5))),
-    lambda ns, g, a: g * (ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))),
-    methods=False,
-    in_place=False,
-)
-_gelu = unary(
-    "gelu",
-    lambda xp, a: a * (0.5 * (1 + _erf(xp, a * math.sqrt(0.5)))),
-    lambda ns, g, a: g * (ns.normal_cdf(a) + a * ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))),
-    methods=False,
-    in_place=False,
-)
+def _gelu_forward(xp: Any, a: Any) -> tuple[Any, Any]:
+    """The result, and the normal distribution function at ``a``, which the derivative needs again."""
+    cdf = _erf(xp, a * math.sqrt(0.5))
+    cdf += 1
+    cdf *= 0.5
+    return a * cdf, cdf
 
 
+def _gelu_vjp(ns: Any, grads: Any, a: Any, out1: Any) -> Any:
+    density = ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))
+    total = grads[0] * (a * density + out1) if 0 in grads else None
+    if 1 in grads:
+        total = grads[1] * density if total is None else total + grads[1] * density
+    return total
+
+
+_gelu = Op("gelu", _gelu_forward, (_gelu_vjp,), multiple=True)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2016)."""
+    return maybe_inplace(input, apply(_elu, (_floating(input, None, "elu"),), (alpha, 1.0, 1.0)), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -201,7 +231,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         return input * 0.5 * (inner.tanh() + 1)
     if approximate != "none":
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
-    return _gelu(input)
+    return apply(_gelu, (_floating(input, None, "gelu"),))[0]
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -243,10 +273,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 _prelu = Op(
     "prelu",
-    lambda xp, a, weight: xp.where(a > 0, a, a * weight),
+    lambda xp, a, weight: xp.maximum(a, 0) + xp.minimum(a, 0) * weight,
     (
-        lambda ns, g, a, weight: ns.where(ns.positive(a), g, g * weight),
-        lambda ns, g, a: ns.where(ns.positive(a), 0, g * a),
+        lambda ns, g, a, weight: g * (ns.positive(a) * (1 - weight) + weight),
+        lambda ns, g, a: g * ns.where(ns.positive(a), 0, a),
     ),
     node="PreluKernelBackward0",
 )
@@ -344,6 +374,7 @@ def relu_(input: Tensor) -> Tensor:
 __all__: Sequence[str] = [
     "celu",
     "celu_",
+    "elu",
     "elu_",
     "gelu",
     "glu",

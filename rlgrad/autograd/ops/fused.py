@@ -200,12 +200,6 @@ Op(
     _leaky_relu_gradient,
     (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope), None),
 )
-_elu = Op(
-    "elu",
-    lambda xp, a, alpha: xp.where(a > 0, a, alpha * xp.expm1(xp.minimum(a, 0))),
-    (lambda ns, g, a, alpha: ns.where(ns.positive(a), g, g * (ns.exp(ns.where(ns.positive(a), 0, a)) * alpha)),),
-)
-
 silu = unary(
     "silu",
     lambda xp, a: a * (0.5 * xp.tanh(0.5 * a) + 0.5),
@@ -231,11 +225,6 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``negative_slope * input`` elsewhere."""
     return maybe_inplace(input, apply(_leaky_relu, (input,), (negative_slope,)), inplace)
-
-
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere."""
-    return maybe_inplace(input, apply(_elu, (input,), (alpha,)), inplace)
 
 
 __all__ = public(globals(), internal=["sum_rows"])

@@ -10,7 +10,6 @@ from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.dropout import *
 from rlgrad.autograd.ops.embedding import *
 from rlgrad.autograd.ops.fused import (
-    elu,
     leaky_relu,
     linear,
     log_softmax,
