@@ -212,9 +212,10 @@ class Module(Hooked, Stateful, Tree):
         """Set training mode, here and below: dropout drops, batch norm learns."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
-        self.training = mode
-        for module in self.children():
-            module.train(mode)
+        self.__dict__["training"] = mode
+        for module in self._modules.values():
+            if module is not None:
+                module.train(mode)
         return self
 
     def eval(self: M) -> M:

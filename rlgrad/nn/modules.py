@@ -1,6 +1,20 @@
 """PyTorch's names for the files in which modules are defined, such as ``nn.modules.module`` and ``nn.modules.loss``."""
 
-from rlgrad.nn import activation, conv, distance, dropout, linear, loss, module, normalization, padding, pooling, sparse
+from rlgrad.nn import (
+    activation,
+    conv,
+    distance,
+    dropout,
+    lazy,
+    linear,
+    loss,
+    module,
+    normalization,
+    padding,
+    pooling,
+    sparse,
+    transformer,
+)
 from rlgrad.nn import containers as container
 from rlgrad.nn import normalization as batchnorm
 from rlgrad.nn import recurrent as rnn
@@ -15,6 +29,7 @@ __all__ = [
     "conv",
     "distance",
     "dropout",
+    "lazy",
     "linear",
     "loss",
     "module",
@@ -24,4 +39,5 @@ __all__ = [
     "pooling",
     "rnn",
     "sparse",
+    "transformer",
 ]

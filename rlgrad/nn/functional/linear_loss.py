@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from rlgrad.autograd.ops.fused import linear
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.likelihood import cross_entropy
 from rlgrad.autograd.tensor import Tensor
-from rlgrad.utils.checkpoint import checkpoint
 
 __all__ = ["linear_cross_entropy"]
 
-_POLICIES = ("auto", "accurate", "balanced", "compact")
 
-
-@dataclass(slots=True, frozen=True)
-class LinearCrossEntropyOptions:
-    """How much of the logits :func:`linear_cross_entropy` holds at once.
-
-    Args:
-        allow_retain_graph: accepted for PyTorch's sake; backward may always be repeated.
-        batch_chunk_size: rows of the batch for which logits are held at once; all, or as ``chunking_method`` says, when not
-            given.
-        chunking_method: ``"auto"``; ``"aspect_ratio:N"`` for chunks whose logits take an N-th of the input's memory, or
-            ``None`` for the whole batch.
-        acc_policy, acc_dtype: accepted for PyTorch's sake; sums are taken in the dtype of the input.
-    """
-
-    allow_retain_graph: bool = False
-    batch_chunk_size: int | None = None
-    chunking_method: str | None = "auto"
-    acc_policy: str = "auto"
-    acc_dtype: Any = None
-
-    def __post_init__(self) -> None:
-        if self.acc_policy not in _POLICIES:
-            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}; there are {', '.join(_POLICIES)}")
-        if self.chunking_method not in (None, "auto"):
-            name, colon, factor = str(self.chunking_method).partition(":")
-            if name != "aspect_ratio" or (colon and not (factor.isdigit() and int(factor))):
-                raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
-        size = self.batch_chunk_size
-        if size is not None and not (isinstance(size, int) and size > 0):
-            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
-
-    def rows(self, batch: int, in_features: int, classes: int) -> int:
-        """Rows of the batch in one chunk."""
-        if self.batch_chunk_size is not None:
-            return min(self.batch_chunk_size, batch)
-        if self.chunking_method is None:
-            return batch
-        factor = 2 if self.chunking_method == "auto" else int(self.chunking_method.partition(":")[2] or 1)
-        share = math.ceil(batch / math.ceil(classes / max(in_features, 1)))
-        power_of_two = 1 << max(share - 1, 0).bit_length()
-        return max(1, min(power_of_two // factor, batch))
+class _Chunks(Protocol):
+    def rows(self, batch: int, in_features: int, classes: int) -> int: ...
 
 
 def _check(input: Tensor, weight: Tensor, target: Tensor, bias: Tensor | None) -> None:
@@ -91,7 +48,7 @@ def linear_cross_entropy(
     reduction: str = "mean",
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
-    options: LinearCrossEntropyOptions | None = None,
+    options: _Chunks | None = None,
 ) -> Tensor:
     """``cross_entropy(linear(input, linear_weight, linear_bias), target)``.
 
@@ -104,7 +61,7 @@ def linear_cross_entropy(
         ignore_index: a class that does not count.
         label_smoothing: share of the target spread evenly over the classes.
         options: compute the logits in chunks of the batch, forward and once more backward, so that they are never held
-            all at once; for classes as targets.
+            all at once; for classes as targets. See :class:`rlgrad.nn.LinearCrossEntropyOptions`.
     """
     _check(input, linear_weight, target, linear_bias)
     classes, *spread = linear_weight.shape[:-1]
@@ -126,6 +83,8 @@ def linear_cross_entropy(
     chunk = 0 if options is None or input.ndim == 1 else options.rows(len(input), input.shape[-1], classes)
     if not 0 < chunk < len(input) or tuple(target.shape) == shape or label_smoothing:
         return losses(input, target, reduction)
+    from rlgrad.utils.checkpoint import checkpoint
+
     parts = [
         checkpoint(losses, x, t, "none", use_reentrant=False)
         for x, t in zip(input.split(chunk), target.split(chunk), strict=True)

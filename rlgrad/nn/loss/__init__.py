@@ -1,6 +1,5 @@
 """Losses as modules."""
 
-from rlgrad.nn.loss.adaptive import AdaptiveLogSoftmaxWithLoss, LinearCrossEntropyLoss, LinearCrossEntropyOptions
 from rlgrad.nn.loss.classification import (
     CrossEntropyLoss,
     CTCLoss,
@@ -31,7 +30,6 @@ from rlgrad.nn.loss.similarity import (
 )
 
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
     "CTCLoss",
@@ -42,8 +40,6 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
-    "LinearCrossEntropyLoss",
-    "LinearCrossEntropyOptions",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",

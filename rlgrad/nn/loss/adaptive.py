@@ -5,18 +5,63 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn import functional as F
 from rlgrad.nn.containers import ModuleList, Sequential
-from rlgrad.nn.functional.linear_loss import LinearCrossEntropyOptions
 from rlgrad.nn.linear import Linear
 from rlgrad.nn.loss.base import _WeightedLoss
 from rlgrad.nn.module import Module
 
 __all__ = ["AdaptiveLogSoftmaxWithLoss", "LinearCrossEntropyLoss", "LinearCrossEntropyOptions"]
+
+
+_POLICIES = ("auto", "accurate", "balanced", "compact")
+
+
+@dataclass(slots=True, frozen=True)
+class LinearCrossEntropyOptions:
+    """How much of the logits :func:`rlgrad.nn.functional.linear_cross_entropy` holds at once.
+
+    Args:
+        allow_retain_graph: accepted for PyTorch's sake; backward may always be repeated.
+        batch_chunk_size: rows of the batch for which logits are held at once; all, or as ``chunking_method`` says, when not
+            given.
+        chunking_method: ``"auto"``; ``"aspect_ratio:N"`` for chunks whose logits take an N-th of the input's memory, or
+            ``None`` for the whole batch.
+        acc_policy, acc_dtype: accepted for PyTorch's sake; sums are taken in the dtype of the input.
+    """
+
+    allow_retain_graph: bool = False
+    batch_chunk_size: int | None = None
+    chunking_method: str | None = "auto"
+    acc_policy: str = "auto"
+    acc_dtype: Any = None
+
+    def __post_init__(self) -> None:
+        if self.acc_policy not in _POLICIES:
+            raise ValueError(f"invalid acc_policy: {self.acc_policy!r}; there are {', '.join(_POLICIES)}")
+        if self.chunking_method not in (None, "auto"):
+            name, colon, factor = str(self.chunking_method).partition(":")
+            if name != "aspect_ratio" or (colon and not (factor.isdigit() and int(factor))):
+                raise ValueError(f"invalid chunking_method: {self.chunking_method!r}")
+        size = self.batch_chunk_size
+        if size is not None and not (isinstance(size, int) and size > 0):
+            raise ValueError(f"batch_chunk_size must be positive int or None, got {size!r}")
+
+    def rows(self, batch: int, in_features: int, classes: int) -> int:
+        """Rows of the batch in one chunk."""
+        if self.batch_chunk_size is not None:
+            return min(self.batch_chunk_size, batch)
+        if self.chunking_method is None:
+            return batch
+        factor = 2 if self.chunking_method == "auto" else int(self.chunking_method.partition(":")[2] or 1)
+        share = math.ceil(batch / math.ceil(classes / max(in_features, 1)))
+        power_of_two = 1 << max(share - 1, 0).bit_length()
+        return max(1, min(power_of_two // factor, batch))
 
 
 class LinearCrossEntropyLoss(_WeightedLoss):
