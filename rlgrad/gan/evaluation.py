@@ -74,7 +74,7 @@ class Evaluator:
         held_out = source.samples if source.held_out is None else source.held_out
         n = n or len(held_out)
         labels = np.arange(n) % source.num_classes if self.conditional else None
-        return self._compare(trainer.sample(n, labels), labels)
+        return self.compare(trainer.sample(n, labels), labels)
 
     def floor(self) -> dict[str, float]:
         """The figures of real data: as many training samples, not seen as such, against the held-out ones."""
@@ -85,11 +85,17 @@ class Evaluator:
         rows = np.random.default_rng(0).permutation(len(source.samples))
         half = rows[: len(source.samples if source.held_out is None else source.held_out)]
         labels = source.labels[half] if self.conditional and source.labels is not None else None
-        figures = self._compare(source.samples[half], labels)
+        figures = self.compare(source.samples[half], labels)
         figures.pop("copies", None)  # training samples are copies of themselves
         return figures
 
-    def _compare(self, samples: np.ndarray, labels: np.ndarray | None) -> dict[str, float]:
+    def compare(self, samples: np.ndarray, labels: np.ndarray | None = None) -> dict[str, float]:
+        """The figures of any samples against the held-out data, or all data where none is held out.
+
+        Args:
+            samples: (n, *shape), in the data's units.
+            labels: (n,), what they were meant to show.
+        """
         source = self.source
         assert isinstance(source, ArraySource)
         held_out = source.samples if source.held_out is None else source.held_out
