@@ -62,12 +62,12 @@ class A2C(OnPolicyAgent):
         self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
         (batch,) = self.minibatches(rollout, len(rollout.obs))
         parameters = self.policy(batch.obs, batch.sequences.get("policy"))
-        log_prob = self.policy.head.log_prob(parameters, batch.actions, batch.masks)
+        log_prob = self.head.log_prob(parameters, batch.actions, batch.masks)
         policy_loss = -(log_prob * batch.advantages).mean()
         value_loss = F.mse_loss(self.values_of(batch), batch.returns)
         loss = policy_loss + config.value_coef * value_loss
         if config.entropy_coef:
-            loss = loss - config.entropy_coef * self.policy.head.entropy(parameters, batch.masks).mean()
+            loss = loss - config.entropy_coef * self.head.entropy(parameters, batch.masks).mean()
         norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
         names = ("loss/policy", "loss/value", "optimizer/gradient_norm")
         return self.summary(rollout, names, [(policy_loss.item(), value_loss.item(), norm)])

@@ -195,6 +195,10 @@ class Agent(ABC):
         tensor = rlgrad.from_numpy(np.ascontiguousarray(array, kind))
         return tensor if self.device == "cpu" else tensor.to(self.device)
 
+    def array(self, tensor: Tensor) -> np.ndarray:
+        """A tensor without a history as an array; on the CPU it shares the memory."""
+        return tensor.numpy() if self.device == "cpu" else tensor.cpu().numpy()
+
     def descend(
         self, optimizer: Any, module: nn.Module, losses: Mapping[str, Tensor], max_grad_norm: float | None = None
     ) -> float:

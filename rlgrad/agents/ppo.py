@@ -82,7 +82,7 @@ class PPO(OnPolicyAgent):
         config = self.config
         clip = Linear(config.clip_range, config.clip_range_end)(self.progress)
         self.optimizer.param_groups[0]["lr"] = Linear(config.learning_rate, config.learning_rate_end)(self.progress)
-        head, figures, movements = self.policy.head, [], []
+        head, figures, movements = self.head, [], []
         for batch in self.minibatches(rollout, config.batch_size, config.epochs):
             parameters = self.policy(batch.obs, batch.sequences.get("policy"))
             log_prob = head.log_prob(parameters, batch.actions, batch.masks)

@@ -177,7 +177,7 @@ class Reinforce(Agent):
 
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
         with rlgrad.no_grad():
-            output = self.policy.net(self.tensor(self._normalize(encoded))).cpu().numpy()
+            output = self.array(self.policy.net(self.tensor(self._normalize(encoded))))
         return self.policy.head.draw(output, generator, None)
 
     def values(self, encoded: np.ndarray) -> np.ndarray:
@@ -185,7 +185,7 @@ class Reinforce(Agent):
         if self.baseline is None:
             return np.zeros(len(encoded), dtype=np.float32)
         with rlgrad.no_grad():
-            output = self.baseline(self.tensor(self._normalize(encoded))).cpu().numpy()[:, 0]
+            output = self.array(self.baseline(self.tensor(self._normalize(encoded))))[:, 0]
         return output * np.float32(self.return_stats.std) + np.float32(self.return_stats.mean)
 
     def collect(self) -> Batch:

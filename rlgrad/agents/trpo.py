@@ -99,8 +99,8 @@ class TRPO(OnPolicyAgent):
         objective, output = self._objective(batch)
         gradient = _flat(rlgrad.autograd.grad(objective, parameters, retain_graph=True))
 
-        old = self.policy.head.parameters_of(output)
-        kl = self.policy.head.kl_from(old, output, batch.masks).mean()
+        old = self.head.parameters_of(output)
+        kl = self.head.kl_from(old, output, batch.masks).mean()
         slopes = _flat(rlgrad.autograd.grad(kl, parameters, create_graph=True))
 
         def fisher_vector_product(vector: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class TRPO(OnPolicyAgent):
             for _ in range(config.line_search_steps):
                 vector_to_parameters(start + shrink * step, parameters)
                 reached, output = self._objective(batch)
-                moved = self.policy.head.kl_from(old, output, batch.masks).mean().item()
+                moved = self.head.kl_from(old, output, batch.masks).mean().item()
                 if moved <= config.max_kl and reached.item() > objective.item():
                     break
                 shrink *= config.line_search_shrink
@@ -135,7 +135,7 @@ class TRPO(OnPolicyAgent):
 
     def _objective(self, batch: Minibatch) -> tuple[Tensor, Tensor]:
         """The surrogate that is to grow (equation 14), and the network's outputs."""
-        head, output = self.policy.head, self.policy(batch.obs, batch.sequences.get("policy"))
+        head, output = self.head, self.policy(batch.obs, batch.sequences.get("policy"))
         ratio = (head.log_prob(output, batch.actions, batch.masks) - batch.log_probs).exp()
         objective = (ratio * batch.advantages).mean()
         if self.config.entropy_coef:
