@@ -20,6 +20,19 @@ from rlgrad.nn.tree import Tree
 M = TypeVar("M", bound="Module")
 
 
+class _NoAttribute(AttributeError):
+    """Looks for the nearest name only when somebody reads the message: :func:`hasattr` does not."""
+
+    def __init__(self, module: Module, name: str) -> None:
+        super().__init__(name=name, obj=module)
+
+    def __str__(self) -> str:
+        return f"'{type(self.obj).__name__}' object has no attribute '{self.name}'.{nearest(str(self.name), dir(self.obj))}"
+
+
+_NoAttribute.__name__ = _NoAttribute.__qualname__ = "AttributeError"
+
+
 class Module(Hooked, Stateful, Tree):
     """Base class of networks and layers: holds parameters, buffers and other modules, and maps inputs to outputs.
 
@@ -100,7 +113,7 @@ class Module(Hooked, Stateful, Tree):
             entries = fields.get(table)
             if entries is not None and name in entries:
                 return entries[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'.{nearest(name, dir(self))}")
+        raise _NoAttribute(self, name)
 
     def __delattr__(self, name: str) -> None:
         for table in (self._parameters, self._buffers, self._modules):
