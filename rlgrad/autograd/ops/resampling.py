@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.convolution import extents
+from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.spatial import _chosen
+from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -95,6 +97,40 @@ def along_dim(input: Tensor, matrix: np.ndarray, dim: int) -> Tensor:
     return (input.transpose(dim, -1) @ factor).transpose(dim, -1)
 
 
+def _cells(factors: Extents) -> Any:
+    """Slices of the repeated grid: each holds one copy of every element."""
+    for offsets in itertools.product(*map(range, factors)):
+        yield (Ellipsis, *[slice(offset, None, factor) for offset, factor in zip(offsets, factors, strict=True)])
+
+
+def _repeat(xp: Any, a: Any, factors: Extents) -> Any:
+    lead = a.ndim - len(factors)
+    wide = [n * factor for n, factor in zip(a.shape[lead:], factors, strict=True)]
+    out = xp.empty((*a.shape[:lead], *wide), a.dtype)
+    for cell in _cells(factors):
+        out[cell] = a
+    return out
+
+
+def _gather_repeats(xp: Any, g: Any, factors: Extents) -> Any:
+    total = None
+    for cell in _cells(factors):
+        if total is None:
+            total = g[cell].copy()
+        else:
+            total += g[cell]
+    return total
+
+
+_repeat_elements = Op(
+    "repeat_elements",
+    _repeat,
+    (lambda ns, g, factors: ns.sum_repeats(g, factors),),
+    node="UpsampleNearest2DBackward0",
+)
+Op("sum_repeats", _gather_repeats, (lambda ns, g, factors: ns.repeat_elements(g, factors),))
+
+
 def _nearest(input: Tensor, dim: int, out: int, scale: float | None, offset: float) -> Tensor:
     size = input.shape[dim]  # in single precision, as the places of ties depend on it
     ratio = np.float32(1.0 / scale) if scale else np.float32(size) / np.float32(out)
@@ -173,6 +209,12 @@ def interpolate(
     if input._array.dtype.kind == "u" and mode in _MATRICES:
         options = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
         return interpolate(input.double(), *options).round().clamp(0, 255).to(input.dtype)
+    ratios = [m // n for n, m in zip(spatial, out, strict=True)]
+    if mode.startswith("nearest") and all(
+        m == n * ratio and scale in (None, ratio)
+        for n, m, ratio, scale in zip(spatial, out, ratios, scales, strict=True)
+    ):
+        return apply(_repeat_elements, (input,), (tuple(ratios),))
     for i, (n, m, scale) in enumerate(zip(spatial, out, scales, strict=True)):
         if mode.startswith("nearest"):
             input = _nearest(input, 2 + i, m, scale, 0.5 if mode == "nearest-exact" else 0.0)

@@ -33,6 +33,59 @@ _pad = Op(
 )
 
 
+def _borders(n: int, low: int, high: int, mode: str) -> list[tuple[slice, slice]]:
+    """Where the border elements of a dimension of extent ``n`` go, and where in the padded one they come from."""
+    end = low + n
+    pairs: list[tuple[slice, slice]] = []
+    if low:
+        source = {"reflect": slice(2 * low, low, -1), "replicate": slice(low, low + 1), "circular": slice(n, end)}[mode]
+        pairs.append((slice(0, low), source))
+    if high:
+        last = end - 2 - high
+        backwards = slice(end - 2, last if last >= 0 else None, -1)
+        source = {"reflect": backwards, "replicate": slice(end - 1, end), "circular": slice(low, low + high)}[mode]
+        pairs.append((slice(end, end + high), source))
+    return pairs
+
+
+def _border(xp: Any, a: Any, pads: tuple[tuple[int, int], ...], mode: str) -> Any:
+    """The array with its borders continued, one dimension after the other."""
+    shape = tuple([n + low + high for n, (low, high) in zip(a.shape, pads, strict=True)])
+    out = xp.empty(shape, a.dtype)
+    out[tuple([slice(low, low + n) for n, (low, _) in zip(a.shape, pads, strict=True)])] = a
+    place = [slice(low, low + n) for n, (low, _) in zip(a.shape, pads, strict=True)]
+    for dim, (n, (low, high)) in enumerate(zip(a.shape, pads, strict=True)):
+        lead = tuple(place[:dim])
+        rest = tuple(place[dim + 1 :])
+        for target, source in _borders(n, low, high, mode):
+            out[(*lead, target, *rest)] = out[(*lead, source, *rest)]
+        place[dim] = slice(0, n + low + high)
+    return out
+
+
+def _border_gradient(xp: Any, g: Any, pads: tuple[tuple[int, int], ...], mode: str) -> Any:
+    """The adjoint: what went to the borders is added where it came from, in the opposite order."""
+    g = g.copy()
+    extents = [n - low - high for n, (low, high) in zip(g.shape, pads, strict=True)]
+    for dim in reversed(range(g.ndim)):
+        n, (low, high) = extents[dim], pads[dim]
+        for target, source in reversed(_borders(n, low, high, mode)):
+            part = g[(slice(None),) * dim + (target,)]
+            if mode == "replicate":
+                part = part.sum(axis=dim, keepdims=True)
+            g[(slice(None),) * dim + (source,)] += part
+        g = g[(slice(None),) * dim + (slice(low, low + n),)]
+    return xp.ascontiguousarray(g)
+
+
+_border_op = Op(
+    "border",
+    _border,
+    (lambda ns, g, pads, mode: ns.border_gradient(g, pads, mode),),
+)
+Op("border_gradient", _border_gradient, (lambda ns, g, pads, mode: ns.border(g, pads, mode),))
+
+
 def _take_axis(xp: Any, a: Any, index: Any, dim: int) -> Any:
     return xp.take(a, index, axis=dim)
 
@@ -101,32 +154,22 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         raise NotImplementedError(
             f"Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now, got {ndim}D with {len(amounts)}"
         )
-    if mode == "circular":  # what is cut off is not repeated
-        cut = [(min(low, 0), min(high, 0)) for low, high in pairs]
-        if any(low or high for low, high in cut):
-            input = apply(_pad, (input,), (tuple(cut), 0.0))
-            pairs = [(max(low, 0), max(high, 0)) for low, high in pairs]
-            shape = input._array.shape
-    for dim, (low, high) in enumerate(pairs):
-        n = shape[dim]
-        if low == high == 0:
-            continue
-        places = np.arange(-low, n + high)
-        if mode == "reflect":
-            if low >= n or high >= n:
-                raise RuntimeError(
-                    f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
-                    f"({low}, {high}) at dimension {dim} of input {list(shape)}"
-                )
-            places = np.where(places < 0, -places, np.where(places >= n, 2 * (n - 1) - places, places))
-        elif mode == "circular":
-            if low > n or high > n:
-                raise RuntimeError("Padding value causes wrapping around more than once.")
-            places = places % n
-        else:
-            places = places.clip(0, n - 1)
-        input = _chosen(input, places, dim)
-    return input
+    cut = tuple([(min(low, 0), min(high, 0)) for low, high in pairs])
+    longer = tuple([(max(low, 0), max(high, 0)) for low, high in pairs])
+    shorter = any(low or high for low, high in cut)
+    if mode == "circular" and shorter:  # what is cut off is not repeated
+        input, shorter = apply(_pad, (input,), (cut, 0.0)), False
+    for dim, (n, (low, high)) in enumerate(zip(input._array.shape, longer, strict=True)):
+        if mode == "reflect" and max(low, high) >= n and low + high:
+            raise RuntimeError(
+                f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({low}, {high}) at dimension {dim} of input {list(shape)}"
+            )
+        if mode == "circular" and max(low, high) > n:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+    if any(low or high for low, high in longer):
+        input = apply(_border_op, (input,), (longer, mode))
+    return apply(_pad, (input,), (cut, 0.0)) if shorter else input
 
 
 # Windows as columns
