@@ -46,12 +46,16 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     write_tree(path, obj)
 
 
-def load(path: str | os.PathLike[str], device: Any = None) -> Any:
+def load(
+    path: str | os.PathLike[str], device: Any = None, *, map_location: Any = None, weights_only: bool = True
+) -> Any:
     """Read a safetensors file that :func:`save` or any other program wrote.
 
     Args:
         path: the file.
         device: where the tensors go: the CPU, unless given.
+        map_location: PyTorch's name for ``device``.
+        weights_only: there is nothing else; accepted for PyTorch's sake.
 
     Returns:
         What was saved, with tensors for its arrays. From another program's file a dict of tensors by name: bfloat16
@@ -60,7 +64,13 @@ def load(path: str | os.PathLike[str], device: Any = None) -> Any:
 
     Raises:
         CheckpointError: for a file that is missing, damaged, a pickle or another format, or numbers of a kind unknown.
+        ValueError: for ``weights_only=False``, or two devices.
     """
+    if not weights_only:
+        raise ValueError("load never runs code from a file, so weights_only=False has nothing to offer: leave it out")
+    if device is not None and map_location is not None:
+        raise ValueError(f"device={device} and map_location={map_location} are the same thing: give one")
+    device = map_location if device is None else device
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"load reads from a path, given as text or a Path, not from {type(path).__name__}")
     from rlgrad.backend.files import FORMAT, read_arrays, read_header, read_tree

@@ -116,6 +116,15 @@ def test_modules_objects_and_streams_are_refused(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_pytorchs_arguments_are_taken(tmp_path):
+    rlgrad.save({"a": rlgrad.ones(2)}, tmp_path / "c")
+    assert rlgrad.load(tmp_path / "c", map_location="cpu", weights_only=True)["a"].device == rlgrad.device("cpu")
+    with pytest.raises(ValueError, match="never runs code"):
+        rlgrad.load(tmp_path / "c", weights_only=False)
+    with pytest.raises(ValueError, match="give one"):
+        rlgrad.load(tmp_path / "c", "cpu", map_location="cpu")
+
+
 def test_pickles_and_torchs_archives_are_refused(tmp_path):
     (tmp_path / "p").write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(CheckpointError, match="pickle"):

@@ -6,15 +6,14 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, TypeVar
+from types import GenericAlias
+from typing import Any
 
 import numpy as np
 
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, on_device
 from rlgrad.backend.random import Generator, default_generator
-
-T = TypeVar("T")
 
 
 class Dataset:
@@ -29,6 +28,8 @@ class Dataset:
         >>> (Squares() + Squares())[4]
         1
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)  # ``Dataset[Tensor]`` tells readers what a sample is
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} defines no __getitem__")

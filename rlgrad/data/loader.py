@@ -6,6 +6,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,8 @@ class DataLoader:
         >>> [x.tolist() for (x,) in loader]
         [[0, 1], [2, 3], [4]]
     """
+
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ Each one that draws owns its generator, so that nothing else that draws disturbs
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ def own_generator(generator: Generator | None) -> Generator:
 
 class Sampler:
     """Base class: a subclass defines ``__iter__`` over indices, and ``__len__`` if it can."""
+
+    __class_getitem__: Any = classmethod(GenericAlias)
 
     def __init__(self, data_source: Any = None) -> None: ...
 

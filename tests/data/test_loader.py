@@ -280,6 +280,18 @@ def test_arguments_that_contradict_each_other_are_refused_as_by_torch(options):
         DataLoader(Stream(), shuffle=True)
 
 
+def test_annotations_may_say_what_a_sample_is():
+    class Numbers(data.Dataset[int]):
+        def __len__(self):
+            return 2
+
+        def __getitem__(self, index):
+            return index
+
+    loader: DataLoader[int] = DataLoader(Numbers(), sampler=data.SequentialSampler[int](Numbers()), batch_size=2)
+    assert batches(loader) == [[0, 1]]
+
+
 def test_pytorchs_name_for_it_works():
     from rlgrad.utils.data import DataLoader as Same
 
