@@ -97,3 +97,19 @@ def test_wide_layers_have_torchs_values_and_derivatives(transposed, taps, stride
         found.append([t.detach().numpy() for t in (y, *first, *second)])
     for mine, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9 * np.abs(theirs).max())
+
+
+def test_half_precision_and_integers_are_summed_directly():
+    geometry = Geometry((4, 4), (3, 3), (1, 1), (0, 0), (1, 1), 1)
+    assert winograd.plan(geometry, (128, 128, 3, 3), np.float64) is not None
+    assert winograd.plan(geometry, (128, 128, 3, 3), np.float16) is None
+    assert winograd.plan(geometry, (128, 128, 3, 3), np.int64) is None
+
+
+def test_an_empty_batch_has_empty_images_and_a_gradient_of_zero():
+    for channels in (2, 128):
+        x, w = rlgrad.ones(0, channels, 6, 6, requires_grad=True), rlgrad.ones(128, channels, 3, 3, requires_grad=True)
+        y = F.conv2d(x, w)
+        y.sum().backward()
+        assert (y.shape, x.grad.shape) == ((0, 128, 4, 4), x.shape)
+        assert not w.grad.any()

@@ -15,8 +15,9 @@ import numpy as np
 
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
-from rlgrad.backend.kernels import im2col, winograd
-from rlgrad.backend.kernels.im2col import Extents, Geometry
+from rlgrad.backend import kernels
+
+Extents = tuple[int, ...]
 
 
 def _add_bias(result: Any, bias: Any) -> Any:
@@ -37,11 +38,16 @@ def _forward(
     groups: int,
 ) -> Any:
     kernel = w.shape[2:]
-    geometry = Geometry(
-        im2col.out_extents(x.shape[2:], kernel, stride, low, high, dilation), kernel, stride, low, dilation, groups
+    geometry = kernels.im2col.Geometry(
+        kernels.im2col.out_extents(x.shape[2:], kernel, stride, low, high, dilation),
+        kernel,
+        stride,
+        low,
+        dilation,
+        groups,
     )
-    plan = winograd.plan(geometry, w.shape) if xp is np else None
-    found = im2col.forward(xp, geometry, x, w) if plan is None else winograd.forward(plan, x, w)
+    plan = kernels.winograd.plan(geometry, w.shape, w.dtype) if xp is np else None
+    found = kernels.im2col.forward(xp, geometry, x, w) if plan is None else kernels.winograd.forward(plan, x, w)
     return _add_bias(found, bias)
 
 
@@ -57,11 +63,11 @@ def _input(
     dilation: Extents,
     groups: int,
 ) -> Any:
-    geometry = Geometry(g.shape[2:], w.shape[2:], stride, low, dilation, groups)
-    plan = winograd.plan(geometry, w.shape) if xp is np else None
+    geometry = kernels.im2col.Geometry(g.shape[2:], w.shape[2:], stride, low, dilation, groups)
+    plan = kernels.winograd.plan(geometry, w.shape, w.dtype) if xp is np else None
     if plan is None:
-        return _add_bias(im2col.input_gradient(xp, geometry, g, w, spatial), bias)
-    return _add_bias(winograd.input_gradient(plan, g, w, spatial), bias)
+        return _add_bias(kernels.im2col.input_gradient(xp, geometry, g, w, spatial), bias)
+    return _add_bias(kernels.winograd.input_gradient(plan, g, w, spatial), bias)
 
 
 def _weight(
@@ -75,10 +81,14 @@ def _weight(
     dilation: Extents,
     groups: int,
 ) -> Any:
-    geometry = Geometry(g.shape[2:], kernel, stride, low, dilation, groups)
+    geometry = kernels.im2col.Geometry(g.shape[2:], kernel, stride, low, dilation, groups)
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
-    plan = winograd.plan(geometry, shape) if xp is np else None
-    return im2col.weight_gradient(xp, geometry, g, x) if plan is None else winograd.weight_gradient(plan, g, x, shape)
+    plan = kernels.winograd.plan(geometry, shape, x.dtype) if xp is np else None
+    return (
+        kernels.im2col.weight_gradient(xp, geometry, g, x)
+        if plan is None
+        else kernels.winograd.weight_gradient(plan, g, x, shape)
+    )
 
 
 def _sum_channels(ns: Any, g: Any) -> Any:

@@ -11,7 +11,7 @@ from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.define import assign
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.kernels import norms
+from rlgrad.backend import kernels
 
 _POINTS = 8  # from which on a plane of a sample is worth statistics of its own
 
@@ -52,7 +52,9 @@ def _forward(xp: Any, x: Any, weight: Any, bias: Any, shape: Shape, groups: int,
     if _by_parts(xp, shape, x, weight, bias):
         flat = np.ascontiguousarray(x).reshape(shape)
         w, b = [None if a is None else a.reshape(-1) for a in (weight, bias)]
-        found = norms.rows(flat, w, b, eps) if len(shape) == 2 else norms.planes(flat, w, b, groups, eps)
+        found = (
+            kernels.norms.rows(flat, w, b, eps) if len(shape) == 2 else kernels.norms.planes(flat, w, b, groups, eps)
+        )
         out, mean, rstd = found
         kept = tuple([1 if i in axes else n for i, n in enumerate(inner)])
         return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
@@ -119,10 +121,10 @@ def _vjp_by_parts(g: Any, x: Any, weight: Any, bias: Any, mean: Any, rstd: Any, 
     g, flat = np.ascontiguousarray(g).reshape(shape), np.ascontiguousarray(x).reshape(shape)
     w = None if weight is None else weight.reshape(-1)
     if len(shape) == 2:
-        dx, dw, db = norms.rows_adjoint(g, flat, w, mean.reshape(-1), rstd.reshape(-1))
+        dx, dw, db = kernels.norms.rows_adjoint(g, flat, w, mean.reshape(-1), rstd.reshape(-1))
     else:
         kept = (shape[0], groups) if groups else (shape[1],)
-        dx, dw, db = norms.planes_adjoint(g, flat, w, mean.reshape(kept), rstd.reshape(kept), groups)
+        dx, dw, db = kernels.norms.planes_adjoint(g, flat, w, mean.reshape(kept), rstd.reshape(kept), groups)
     return [
         dx.reshape(x.shape),
         None if weight is None else dw.reshape(weight.shape),

@@ -59,10 +59,10 @@ class Plan(NamedTuple):
         return 2 * self.tiles[0] + self.taps - 1, 2 * self.tiles[1] + self.taps - 1
 
 
-def plan(geometry: Geometry, weight: tuple[int, ...]) -> Plan | None:
+def plan(geometry: Geometry, weight: tuple[int, ...], dtype: Any = np.float32) -> Plan | None:
     """How to compute a convolution with weights of this shape, or ``None`` where the direct way is the better one."""
     out, _, stride, low, dilation, groups = geometry
-    if groups != 1 or len(out) != 2 or max(dilation) != 1 or min(out) < 2:
+    if groups != 1 or len(out) != 2 or max(dilation) != 1 or min(out) < 2 or np.dtype(dtype).char not in "fd":
         return None
     taps = weight[2] // stride[0]
     if taps not in INPUT or weight[2:] != (taps * stride[0], taps * stride[1]):
