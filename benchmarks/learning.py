@@ -2,7 +2,7 @@
 
 Each experiment of ``conf/experiment`` is trained once per seed and judged by 100 deterministic episodes after the last
 step. Runs are stored in ``benchmarks/results`` with their settings and commit; runs that are there already are not
-repeated. ``--table`` prints what is stored, as Markdown, beside what others published.
+repeated. ``--page`` writes what is stored into ``docs/results.md``, beside what others published.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import subprocess
 import time
 from pathlib import Path
@@ -18,6 +19,18 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
+PAGE = Path(__file__).parent.parent / "docs" / "results.md"
+INTRODUCTION = """# What the agents learn
+
+Each row is an experiment of `conf/experiment`: `rlgrad train +experiment=ppo_cartpole` repeats one run of it, and
+`python -m benchmarks.learning ppo_cartpole --seeds 10` the row. A run is judged after its last step by the mean return of 100
+deterministic episodes with seeds of their own; no checkpoint is picked. IQM is the interquartile mean over seeds, with a 95 %
+bootstrap interval. Every run is stored with its settings and commit in `benchmarks/results`.
+
+Published figures come from other protocols, so compare with care: RL Baselines3 Zoo shows one trained agent, CleanRL the return
+while training over three seeds.
+
+"""
 
 TARGETS = {
     "reinforce_cartpole": 475, "ppo_cartpole": 475, "a2c_cartpole": 475, "dqn_cartpole": 475,
@@ -77,9 +90,14 @@ def train(experiment: str, seed: int, overrides: list[str]) -> dict[str, Any]:
         "settings": {
             "total_timesteps": job.total_timesteps,
             "env": dataclasses.asdict(job.env),
-            "agent": {"name": job.agent["name"], **dataclasses.asdict(agent.config)},
+            "agent": {"name": job.agent["name"], **plain(dataclasses.asdict(agent.config))},
         },
     }
+
+
+def plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings that every reader of JSON takes: infinity becomes a word."""
+    return {name: str(value) if value in (math.inf, -math.inf) else value for name, value in settings.items()}
 
 
 def commit() -> str:
@@ -140,7 +158,7 @@ def main() -> None:
     parser.add_argument("experiments", nargs="*", help="names in conf/experiment")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="settings to try; nothing is stored")
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--page", action="store_true", help="write docs/results.md")
     arguments = parser.parse_args()
     for experiment in arguments.experiments:
         runs = [] if arguments.set else load(experiment)
@@ -156,8 +174,8 @@ def main() -> None:
         print(
             f"{experiment}: mean {returns.mean():.1f}, worst {returns.min():.1f}, IQM {interquartile_mean(returns):.1f}"
         )
-    if arguments.table:
-        print(table())
+    if arguments.page:
+        PAGE.write_text(INTRODUCTION + table() + "\n")
 
 
 if __name__ == "__main__":
