@@ -136,7 +136,7 @@ class DQN(OffPolicyAgent):
         self.width = 1 if config.distribution == "mean" else config.atoms
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self._default_network() if q_network is None else q_network
-        self.q_network = net.to(device)
+        self.q_network = net.to(device).eval()
         self.target_network = target_of(self.q_network)
         self.noisy_layers = [
             layer
@@ -264,7 +264,7 @@ class DQN(OffPolicyAgent):
         with rlgrad.no_grad():
             values = self.array(self.q_values(self.q_network, self.inputs(encoded)))
         if self.noisy_layers:
-            self.q_network.train()
+            self.q_network.eval()
         return values.argmax(1)
 
     def _reset_noise(self, generator: np.random.Generator) -> None:

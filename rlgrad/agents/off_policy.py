@@ -15,6 +15,7 @@ from rlgrad import Tensor, nn, optim
 from rlgrad.agents.base import Agent
 from rlgrad.agents.buffers import ReplayBuffer, Transitions
 from rlgrad.agents.config import AgentConfig, require
+from rlgrad.agents.exploration import NoisyLinear
 from rlgrad.agents.her import Goals, HindsightReplay
 from rlgrad.agents.networks import image_net, mlp
 from rlgrad.agents.offline import Dataset, read_dataset, record
@@ -113,6 +114,7 @@ class OffPolicyAgent(Agent):
             if self.config.normalize_observations:
                 self.observation_stats.update(self.buffer.obs)
         self._next_figures = 0
+        self._modal: list[nn.Module] | None = None
 
     @abstractmethod
     def update(self, batch: Transitions) -> dict[str, Any]:
@@ -141,9 +143,14 @@ class OffPolicyAgent(Agent):
             for optimizer in self.optimizers:
                 optimizer.param_groups[0]["lr"] = rate
         figures: dict[str, Any] = {}
+        # Dropout and the like are for updates alone: who acts does so in evaluation mode.
+        for network in self._networks():
+            network.train()
         for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"]):
             figures = self.update(batch)
             self.num_updates += 1
+        for network in self._networks():
+            network.eval()
         if self.num_timesteps < self._next_figures:
             return {}
         self._next_figures = self.num_timesteps + self.figures_every
@@ -261,13 +268,31 @@ class OffPolicyAgent(Agent):
         self.offline = "buffer" not in state["components"]
         super().load_state_dict(state)
 
+    def _networks(self) -> list[nn.Module]:
+        """The networks in training that have more than one mode, such as those with dropout."""
+        if self._modal is None:
+            owned = [part for name, part in self.components().items() if not name.startswith("target_")]
+            self._modal = [part for part in owned if isinstance(part, nn.Module) and has_modes(part)]
+        return self._modal
+
     def _constructor_options(self) -> dict[str, Any]:
         return {"optimizer": self.optimizer_options}
 
 
+_ONE_MODE = (nn.Sequential, nn.ModuleList, nn.Linear, nn.Conv2d, nn.Flatten, nn.ReLU, nn.Tanh, nn.LeakyReLU)
+
+
+def has_modes(network: nn.Module) -> bool:
+    """Whether a network may compute differently in training and in evaluation."""
+    return any(not isinstance(layer, _ONE_MODE) for layer in network.modules() if not list(layer.children()))
+
+
 def target_of(network: nn.Module) -> nn.Module:
-    """A copy of a network that follows it and gets no gradients."""
-    target = copy.deepcopy(network)
+    """A copy of a network that follows it, gets no gradients, and stays in evaluation mode but for its noise."""
+    target = copy.deepcopy(network).eval()
+    for layer in target.modules():
+        if isinstance(layer, NoisyLinear):
+            layer.train()
     for parameter in target.parameters():
         parameter.requires_grad_(False)
     return target

@@ -112,10 +112,10 @@ class SAC(OffPolicyAgent):
             require_bounded(self.actions.space, "SAC")
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
-            self.policy = SoftPolicy(net, dim, discrete).to(device)
+            self.policy = SoftPolicy(net, dim, discrete).to(device).eval()
             widths = (0, dim) if discrete else (dim, 1)
             build = (self.make_net(*widths) for _ in range(config.critics))
-            self.critics = make_critics(build, critics).to(device)
+            self.critics = make_critics(build, critics).to(device).eval()
         self.target_critics = target_of(self.critics)
         self.temperature = Temperature(config.alpha).to(device)
         self.actor_optimizer = self.make_optimizer(self.policy)

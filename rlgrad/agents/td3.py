@@ -107,9 +107,9 @@ class TD3(OffPolicyAgent):
         config, dim = self.config, self.actions.dim
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = nn.Sequential(*self.make_net(0, dim), nn.Tanh()) if actor is None else actor
-            self.actor = net.to(device)
+            self.actor = net.to(device).eval()
             build = (self.make_net(dim, 1) for _ in range(config.critics))
-            self.critics = make_critics(build, critics).to(device)
+            self.critics = make_critics(build, critics).to(device).eval()
         self.target_actor, self.target_critics = target_of(self.actor), target_of(self.critics)
         self.actor_optimizer = self.make_optimizer(self.actor)
         self.critic_optimizer = self.make_optimizer(self.critics)

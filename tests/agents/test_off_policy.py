@@ -253,6 +253,21 @@ def test_a_q_network_of_your_own_takes_the_place_of_the_default_one():
     assert agent.predict(np.zeros(4, np.float32)) in (0, 1)
 
 
+def test_dropout_is_for_updates_alone():
+    net = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Dropout(0.5), nn.Linear(32, 2))
+    config = DQNConfig(learning_starts=20, batch_size=8, exploration_initial=0.0, exploration_final=0.0)
+    agent = DQN("CartPole-v1", config, q_network=net)
+    modes = []
+    net.register_forward_pre_hook(lambda module, _: modes.append((module.training, module[2].training)))
+    agent.learn(40)
+    assert set(modes) == {(False, False), (True, True)}
+    modes.clear()
+    agent.predict(np.zeros(4, np.float32))
+    agent.act(np.zeros((1, 4), np.float32), np.random.default_rng(0))
+    assert set(modes) == {(False, False)}
+    assert not agent.target_network.training
+
+
 def test_the_target_network_follows_at_its_interval_only():
     agent = dqn("CartPole-v1", target_update_interval=100, learning_starts=10)
     weights = [p.detach().numpy().copy() for p in agent.target_network.parameters()]
