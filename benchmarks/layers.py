@@ -2,12 +2,15 @@
 
 Run with ``OMP_NUM_THREADS=1 python -m benchmarks.layers --threads 1``; torch is needed for the comparison. A ratio of 2 says
 that torch takes twice as long. A step is forward, loss, backward and Adam; a layer is forward and backward.
+``RLGRAD_JIT=0`` leaves the compiled kernels out. Matrix products follow ``OPENBLAS_CORETYPE`` where it is set.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -133,10 +136,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of either library")
     parser.add_argument("--repeats", type=int, default=15, help="turns each library takes")
     parser.add_argument("--only", nargs="+", default=[""], help="parts of names")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU time, for one thread on a busy machine")
     arguments = parser.parse_args()
     import torch
 
     import rlgrad
+    from rlgrad.backend.kernels import jit
 
     torch.set_num_threads(arguments.threads)
     rlgrad.set_num_threads(arguments.threads)
@@ -147,7 +152,8 @@ def main() -> None:
         if not any(part in name for part in arguments.only):
             continue
         build, goal = entry if isinstance(entry, tuple) else (entry, math.nan)
-        times = interleaved({"rlgrad": build(rlgrad, False), "torch": build(torch, True)}, arguments.repeats)
+        pair = {"rlgrad": build(rlgrad, False), "torch": build(torch, True)}
+        times = interleaved(pair, arguments.repeats, clock=clock)
         ours, theirs = times["rlgrad"], times["torch"]
         shown = "" if math.isnan(goal) else str(goal)
         print(f"{name:>26} {ours * 1e6:>10.0f} {theirs * 1e6:>10.0f} {theirs / ours:>12.2f} {shown:>5}", flush=True)
