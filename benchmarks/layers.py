@@ -145,9 +145,10 @@ def main() -> None:
 
     torch.set_num_threads(arguments.threads)
     rlgrad.set_num_threads(arguments.threads)
-    print(
-        f"{'':>26} {'rlgrad us':>10} {'torch us':>10} {'times torch':>12} {'goal':>5}   ({arguments.threads} threads)"
-    )
+    clock = time.process_time if arguments.cpu else time.perf_counter
+    kernels = "NumPy alone" if jit.compiled() is None else "compiled kernels"
+    print(f"{arguments.threads} threads, {kernels}, OPENBLAS_CORETYPE={os.environ.get('OPENBLAS_CORETYPE', '')!r}")
+    print(f"{'':>26} {'rlgrad us':>10} {'torch us':>10} {'times torch':>12} {'goal':>5}")
     for name, entry in {**STEPS, **LAYERS}.items():
         if not any(part in name for part in arguments.only):
             continue
