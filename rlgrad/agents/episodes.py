@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from rlgrad.agents.returns import reward_to_go
-from rlgrad.agents.runner import refuse_non_finite
+from rlgrad.agents.runner import refuse_non_finite, stack
 
 __all__ = ["Episodes", "play_episodes"]
 
@@ -20,14 +20,14 @@ class Episodes:
     """What `play_episodes` recorded, one row per step of the vector environment.
 
     Attributes:
-        obs: (steps, num_envs, obs_dim) encoded observations.
+        obs: (steps, num_envs, ...) encoded observations.
         actions: (steps, num_envs) indices or (steps, num_envs, action_dim) numbers, as the policy drew them.
         rewards: (steps, num_envs).
         terminated: (steps, num_envs) bool.
         truncated: (steps, num_envs) bool.
         kept: (steps, num_envs) bool, False where a copy only waited for others to finish.
         cut_at: (cut, 2) integers, step and copy of every truncation that is no termination.
-        cut_obs: (cut, obs_dim) encoded last observations of these episodes.
+        cut_obs: (cut, ...) encoded last observations of these episodes.
     """
 
     obs: np.ndarray
@@ -72,8 +72,8 @@ def play_episodes(
 
     Args:
         envs: vector environment in SAME_STEP autoreset mode, as `rlgrad.envs.make` builds it.
-        act: encoded observations (num_envs, obs_dim) to actions.
-        encode: observations to (n, obs_dim) float32.
+        act: encoded observations (num_envs, ...) to actions.
+        encode: observations to arrays (n, ...).
         to_env: actions to a batch of elements of the action space.
         min_steps: steps to record at least; every copy plays at least one episode.
         seed: start of the environments' random streams.
@@ -103,6 +103,6 @@ def play_episodes(
             active &= ~(terminated | truncated)
     observed, actions, rewards, terminated, truncated, kept = (np.stack(column) for column in zip(*rows, strict=True))
     refuse_non_finite(observed, rewards, kept, first_step, name)
-    last = encode(np.stack(cut_obs)) if cut_obs else np.zeros((0, observed.shape[-1]), dtype=np.float32)
+    last = encode(stack(envs.single_observation_space, cut_obs)) if cut_obs else observed[0, :0]
     cuts = np.array(cut_at, dtype=np.int64).reshape(-1, 2)
     return Episodes(observed, actions, rewards, terminated, truncated, kept, cuts, last)

@@ -13,6 +13,7 @@ import numpy as np
 import rlgrad
 from rlgrad import Tensor, nn
 from rlgrad.agents.heads import Head
+from rlgrad.agents.spaces import ObservationCodec
 from rlgrad.backend.errors import nearest
 from rlgrad.nn.utils.rnn import PackedSequence
 
@@ -23,6 +24,7 @@ __all__ = [
     "Recurrent",
     "Sequences",
     "cut_into_sequences",
+    "default_net",
     "image_net",
     "mlp",
     "recurrent",
@@ -104,6 +106,13 @@ def image_net(shape: Sequence[int], sizes: Sequence[int], activation: str = "rel
         layers += [layer, nn.ReLU()]
         channels, height, width = filters, (height - kernel) // stride + 1, (width - kernel) // stride + 1
     return nn.Sequential(*layers, nn.Flatten(), *mlp([channels * height * width, *sizes], activation, gain))
+
+
+def default_net(observations: ObservationCodec, sizes: Sequence[int], activation: str, gain: float) -> nn.Sequential:
+    """The network an agent builds for itself: an MLP of `sizes` over flat observations, convolutions below it for images."""
+    if observations.is_image:
+        return image_net(observations.shape, sizes, activation, gain)
+    return mlp([observations.dim, *sizes], activation, gain)
 
 
 class Policy(nn.Module):

@@ -15,7 +15,7 @@ from rlgrad import Tensor, nn
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.heads import CategoricalHead, make_head
-from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, image_net, mlp, recurrent, run_net
+from rlgrad.agents.networks import Policy, Recurrent, Sequences, cut_into_sequences, default_net, recurrent, run_net
 from rlgrad.agents.returns import gae
 from rlgrad.agents.rollout import Memory, Minibatch, Recording, Rollout
 from rlgrad.agents.runner import action_masks
@@ -132,15 +132,12 @@ class OnPolicyAgent(Agent):
         self.optimizer = self.build_optimizer()
 
     def _network(self, width: int, gain: float) -> nn.Module:
-        config, dim = self.config, self.observations.dim
-        sizes = [*config.hidden_sizes, width]
-        if self.observations.is_image:
-            if config.recurrent != "none":
-                raise ValueError("A recurrent agent on images needs networks of your own: pass `policy=` and `value=`.")
-            return image_net(self.observations.shape, sizes, config.activation, gain)
+        config, sizes = self.config, [*self.config.hidden_sizes, width]
         if config.recurrent == "none":
-            return mlp([dim, *sizes], config.activation, gain)
-        return recurrent(config.recurrent, dim, config.recurrent_size, sizes, config.activation, gain)
+            return default_net(self.observations, sizes, config.activation, gain)
+        if self.observations.is_image:
+            raise ValueError("A recurrent agent on images needs networks of your own: pass `policy=` and `value=`.")
+        return recurrent(config.recurrent, self.observations.dim, config.recurrent_size, sizes, config.activation, gain)
 
     @abstractmethod
     def build_optimizer(self) -> Any:

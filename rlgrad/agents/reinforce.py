@@ -17,7 +17,7 @@ from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.episodes import play_episodes
 from rlgrad.agents.heads import make_head
-from rlgrad.agents.networks import Policy, mlp
+from rlgrad.agents.networks import Policy, default_net
 from rlgrad.agents.returns import gae, reward_to_go
 from rlgrad.envs import EnvFactory, RunningMeanStd
 
@@ -147,19 +147,20 @@ class Reinforce(Agent):
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
-        obs_dim, hidden = self.observations.dim, list(config.hidden_sizes)
+        hidden = list(config.hidden_sizes)
         head = make_head(self.envs.single_action_space, config.log_std)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
-            net = mlp([obs_dim, *hidden, head.width], config.activation, output_gain=0.01)
+            net = default_net(self.observations, [*hidden, head.width], config.activation, 0.01)
             self.policy = Policy(net, head).to(device)
-            self.baseline = mlp([obs_dim, *hidden, 1], config.activation).to(device) if config.baseline else None
+            baseline = default_net(self.observations, [*hidden, 1], config.activation, 1.0) if config.baseline else None
+            self.baseline = None if baseline is None else baseline.to(device)
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:
             self.baseline_optimizer = optim.make(
                 params=self.baseline.parameters(), lr=config.baseline_learning_rate, **options
             )
-        self.observation_stats = RunningMeanStd((obs_dim,))
+        self.observation_stats = RunningMeanStd(self.observations.shape)
         self.return_stats = RunningMeanStd()
 
     @property

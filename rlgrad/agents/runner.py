@@ -15,7 +15,7 @@ from rlgrad.agents.spaces import ActionCodec, ObservationCodec
 from rlgrad.agents.tracking import EpisodeTracker
 from rlgrad.training import NonFiniteError
 
-__all__ = ["Runner", "Step", "action_masks", "refuse_non_finite"]
+__all__ = ["Runner", "Step", "action_masks", "refuse_non_finite", "stack"]
 
 
 class Step(NamedTuple):
@@ -108,7 +108,9 @@ class Runner:
         ended, final_obs = self._nothing, encoded[:0]
         if done.any():
             ended = np.flatnonzero(done)
-            final_obs = self._observations.encode(self._stack([infos["final_obs"][copy] for copy in ended]))
+            final_obs = self._observations.encode(
+                stack(self._observations.space, [infos["final_obs"][copy] for copy in ended])
+            )
         if not (_finite(rewards) and _finite(encoded) and (not len(ended) or _finite(final_obs))):
             reached = encoded.copy()
             reached[ended] = final_obs
@@ -116,13 +118,6 @@ class Runner:
         self.tracker.update(rewards, ended)
         self.obs, self.infos, self.starts = encoded, infos, done
         return Step(encoded, rewards, terminated, truncated, ended, final_obs)
-
-    def _stack(self, items: list[Any]) -> Any:
-        if isinstance(items[0], (dict, tuple)):
-            space: Any = self._observations.space
-            empty: Any = create_empty_array(space, len(items))
-            return concatenate(space, items, empty)
-        return np.stack(items)
 
     def state_dict(self) -> dict[str, Any]:
         """The running episodes, as far as the environment gives its state."""
@@ -149,6 +144,14 @@ class Runner:
         rlgrad.envs.restore(self.envs, running["envs"])
         self.obs, self.starts, self.infos = running["obs"], running["starts"], dict(running["masks"])
         return True
+
+
+def stack(space: Any, items: list[Any]) -> Any:
+    """Single observations of a space as one batch of them."""
+    if isinstance(items[0], (dict, tuple)):
+        empty: Any = create_empty_array(space, len(items))
+        return concatenate(space, items, empty)
+    return np.stack(items)
 
 
 def action_masks(envs: Any, infos: dict[str, Any]) -> np.ndarray | None:

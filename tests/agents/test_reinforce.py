@@ -7,7 +7,7 @@ import pytest
 from rlgrad.agents import Reinforce, ReinforceConfig
 from rlgrad.training import CheckpointError, NonFiniteError
 
-from .worlds import Broken, Chain, Endless, Identity, assert_same_state
+from .worlds import Broken, Chain, Endless, Identity, Pictures, assert_same_state
 
 SMALL = {"hidden_sizes": [16], "batch_steps": 64}
 
@@ -32,6 +32,11 @@ def test_advantages_can_lean_on_the_baseline():
     assert 0.3 < np.corrcoef(batch.advantages, plain)[0, 1] < 0.999
     with pytest.raises(ValueError, match=r"gae_lambda below 1 needs the baseline's values, got 0\.9"):
         ReinforceConfig(gae_lambda=0.9, baseline=False)
+
+
+def test_it_learns_from_images():
+    config = ReinforceConfig(hidden_sizes=[16], batch_steps=64, learning_rate=5e-3)
+    assert Reinforce(Pictures, config, seed=0, num_envs=4).learn(3_000).evaluate(10).mean > 9
 
 
 def test_it_learns_continuous_actions():
