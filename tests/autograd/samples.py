@@ -568,6 +568,8 @@ ELSEWHERE.update(
         "fractional_max_pool2d",
         "fractional_max_pool3d",
         "gumbel_softmax",
+        "load",
+        "save",
         *(n + "_" for n in ("celu", "elu", "hardtanh", "leaky_relu", "rrelu", "selu", "threshold")),
     ]
 )
