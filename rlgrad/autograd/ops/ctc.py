@@ -28,15 +28,16 @@ def _skips(xp: Any, states: Any, blank: int) -> Any:
     return xp.where(allowed, 0.0, -math.inf)
 
 
-def _shifted(xp: Any, a: Any, count: int) -> Any:
-    """Rows moved by ``count`` states to the right (to the left when negative), with ``-inf`` moving in."""
-    out = xp.full_like(a, -math.inf)
-    if abs(count) < a.shape[1]:
-        if count > 0:
-            out[:, count:] = a[:, :-count]
-        else:
-            out[:, :count] = a[:, -count:]
-    return out
+def _log_sum(xp: Any, a: Any, b: Any, c: Any) -> Any:
+    """``log(exp(a) + exp(b) + exp(c))``, also of three times ``-inf``."""
+    top = xp.maximum(xp.maximum(a, b), c)
+    xp.maximum(top, -1e30, out=top)  # no log-probability is that low, and -inf less itself would be NaN
+    total = xp.exp(a - top)
+    total += xp.exp(b - top)
+    total += xp.exp(c - top)
+    xp.log(total, out=total)
+    total += top
+    return total
 
 
 def _emissions(xp: Any, log_probs: Any, states: Any) -> Any:
@@ -62,16 +63,17 @@ def _forward(
 ) -> tuple[Any, Any]:
     emitted = _emissions(xp, log_probs, states)
     skips = _skips(xp, states, blank).astype(log_probs.dtype)
-    alpha = xp.full(emitted.shape, -math.inf, log_probs.dtype)
-    if len(alpha):
+    steps, batch, width = emitted.shape
+    padded = xp.full((steps, batch, width + 2), -math.inf, log_probs.dtype)  # nothing comes in from the left
+    alpha = padded[:, :, 2:]
+    if steps:
         alpha[0, :, 0] = emitted[0, :, 0]
         alpha[0, :, 1:2] = xp.where(target_lengths[:, None] > 0, emitted[0, :, 1:2], -math.inf)
-    for t in range(1, len(alpha)):
-        before = alpha[t - 1]
-        reached = xp.logaddexp(before, _shifted(xp, before, 1))
-        alpha[t] = xp.logaddexp(reached, _shifted(xp, before, 2) + skips) + emitted[t]
+    for t in range(1, steps):
+        before = padded[t - 1]
+        xp.add(_log_sum(xp, before[:, 2:], before[:, 1:-1], before[:, :-2] + skips), emitted[t], out=alpha[t])
     loss = xp.where(target_lengths > 0, math.inf, 0.0)  # of sequences without steps
-    if len(alpha):
+    if steps:
         last = alpha[xp.maximum(input_lengths - 1, 0), xp.arange(len(states))]
         loss = xp.where(input_lengths > 0, -xp.logaddexp(*_ends(xp, last, target_lengths)), loss)
     return loss.astype(log_probs.dtype), alpha
@@ -92,17 +94,17 @@ def _gradient(
     """Equation 16 of the paper, for log-probabilities that come from a softmax; zero after a sequence's last step."""
     steps, batch, classes = log_probs.shape
     emitted = _emissions(xp, log_probs, states)
-    skips = _shifted(xp, _skips(xp, states, blank).astype(log_probs.dtype), -2)
+    skips = xp.full(states.shape, -math.inf, alpha.dtype)
+    skips[:, :-2] = _skips(xp, states, blank)[:, 2:]
     state = xp.arange(states.shape[1])
     ends = 2 * target_lengths[:, None]
     start = xp.where((state == ends) | (state == ends - 1), 0.0, -math.inf).astype(log_probs.dtype)
-    beta = xp.empty_like(alpha)
-    after = xp.full_like(start, -math.inf)
+    beta = xp.empty(alpha.shape, alpha.dtype)  # without the emission of its own step
+    after = xp.full((batch, states.shape[1] + 2), -math.inf, alpha.dtype)  # nothing comes in from the right
     for t in reversed(range(steps)):
-        following = xp.logaddexp(after, _shifted(xp, after, -1))
-        following = xp.logaddexp(following, _shifted(xp, after, -2) + skips)
-        beta[t] = xp.where((input_lengths == t + 1)[:, None], start, following)  # without the emission of step t
-        after = beta[t] + emitted[t]
+        following = _log_sum(xp, after[:, :-2], after[:, 1:-1], after[:, 2:] + skips)
+        beta[t] = xp.where((input_lengths == t + 1)[:, None], start, following)
+        xp.add(beta[t], emitted[t], out=after[:, :-2])
     lost = xp.isposinf(loss)
     share = xp.exp(alpha + beta + xp.where(lost, 0.0, loss)[:, None])
     cell = xp.arange(steps * batch).reshape(steps, batch, 1) * classes + states
