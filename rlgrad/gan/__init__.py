@@ -1,5 +1,6 @@
 """Generative adversarial networks: losses, networks, mixtures with known modes, coverage, one trainer."""
 
+from rlgrad.gan.batch import Batch
 from rlgrad.gan.config import GANConfig
 from rlgrad.gan.data import DATA, ArraySource, GaussianMixture, MixtureSource, Source, grid, make_data, ring
 from rlgrad.gan.layers import frozen
@@ -8,7 +9,7 @@ from rlgrad.gan.metrics import ModeCoverage, mode_coverage
 from rlgrad.gan.neighbours import neighbourhood_figures, share_of_copies
 from rlgrad.gan.networks import Discriminator, Generator, make_networks
 from rlgrad.gan.penalties import dragan_penalty, gradient_penalty, zero_centred_penalty
-from rlgrad.gan.trainer import Batch, GANTrainer
+from rlgrad.gan.trainer import GANTrainer
 from rlgrad.gan.viz import picture_grid, scatter, scatter_points
 
 __all__ = [

@@ -106,12 +106,17 @@ class Augmentation:
         chosen = _draw(images, self.rng.random((images.shape[0], 1, 1, 1)) < self.probability)
         return augmented * chosen + images * (1 - chosen)
 
-    def adapt(self, real_logits: Tensor) -> None:
-        """Move the probability by what the discriminator says of a batch of real images."""
+    def adapt(self, real_logits: Tensor, border: float = 0.0) -> None:
+        """Move the probability by what the discriminator says of a batch of real images.
+
+        Args:
+            real_logits: of the real images.
+            border: the logit above which an image counts as taken for real.
+        """
         if self.target:
-            signs = real_logits.detach().sign()
             step = real_logits.shape[0] / self.samples_to_certain
-            move = step if float(signs.mean()) > self.target else -step
+            sure = float((real_logits.detach() - border).sign().mean())
+            move = step if sure > self.target else -step
             self.probability = min(max(self.probability + move, 0.0), 1.0)
 
     def state_dict(self) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 from rlgrad import Tensor, nn
 from rlgrad.gan.data import ArraySource, MixtureSource, Source
 from rlgrad.gan.judge import Judge, frechet_distance
+from rlgrad.gan.losses import GANLoss
 from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
 from rlgrad.gan.neighbours import neighbourhood_figures, share_of_copies
 from rlgrad.gan.viz import picture_grid, scatter, scatter_points
@@ -41,17 +42,20 @@ class Evaluator:
         self._judge: Judge | None = None
         self._best = 0.0
         self._latest = 0.0
+        self._latest_logits: tuple[Tensor, Tensor, GANLoss] | None = None
         self._right = (math.nan, math.nan)
         self._norm = math.nan
 
-    def watch(self, real_logits: Tensor, fake_logits: Tensor, scores: bool) -> None:
-        """Note what the discriminator said of the latest batch; ``scores`` have no zero that separates the two."""
-        real, fake = real_logits.detach(), fake_logits.detach()
-        border = float(real.mean() + fake.mean()) / 2 if scores else 0.0
-        self._right = float((real > border).float().mean()), float((fake < border).float().mean())
+    def watch(self, real_logits: Tensor, fake_logits: Tensor, loss: GANLoss) -> None:
+        """Note what the discriminator said of the latest batch."""
+        self._latest_logits = real_logits.detach(), fake_logits.detach(), loss
 
     def figures(self, generator: nn.Module, discriminator: nn.Module) -> dict[str, float]:
         """How the game stands: the discriminator's accuracy, and the norms of the latest gradients."""
+        if self._latest_logits is not None:
+            real, fake, loss = self._latest_logits
+            border = loss.border(real, fake)
+            self._right = float((real > border).float().mean()), float((fake < border).float().mean())
         self._norm, other = (
             float(get_total_norm([p.grad for p in net.parameters() if p.grad is not None]))
             for net in (generator, discriminator)

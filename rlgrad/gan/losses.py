@@ -44,6 +44,16 @@ class GANLoss:
     relativistic: bool = False
     critic: bool = False
 
+    def border(self, real_logits: Tensor, fake_logits: Tensor) -> float:
+        """The logit above which a sample counts as taken for real.
+
+        It is 0 where the logit is that of a probability. Scores and relativistic logits tell real from generated only
+        beside each other: for these it lies midway between the two means.
+        """
+        if not (self.critic or self.relativistic):
+            return 0.0
+        return (real_logits.detach().mean().item() + fake_logits.detach().mean().item()) / 2
+
 
 LOSSES: dict[str, GANLoss] = {}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 import rlgrad
 from rlgrad import Tensor, nn
 from rlgrad.gan.bodies import BODIES
@@ -10,7 +13,9 @@ from rlgrad.gan.data import Source
 from rlgrad.gan.layers import MinibatchDiscrimination, pack
 from rlgrad.nn.utils.parametrizations import spectral_norm
 
-__all__ = ["Discriminator", "Generator", "make_networks"]
+__all__ = ["Discriminator", "Generator", "class_labels", "generate", "make_networks"]
+
+_AT_A_TIME = 512
 
 
 class Generator(nn.Module):
@@ -122,3 +127,44 @@ def make_networks(config: GANConfig, source: Source) -> tuple[Generator, Discrim
             config.pack,
         ),
     )
+
+
+def class_labels(n: int, labels: ArrayLike | None, num_classes: int) -> np.ndarray | None:
+    """(n,) int64 labels: those given, or each class in turn; ``None`` without classes.
+
+    Raises:
+        ValueError: another number of labels, one that is no class, or any where there are no classes.
+    """
+    if num_classes == 0:
+        if labels is not None:
+            raise ValueError("labels are for conditional generators, and this one was trained without")
+        return None
+    found = np.arange(n) % num_classes if labels is None else np.asarray(labels)
+    if found.shape != (n,) or found.dtype.kind not in "iu" or not ((found >= 0) & (found < num_classes)).all():
+        raise ValueError(f"labels must be {n} whole numbers from 0 to {num_classes - 1}; got {found!r}")
+    return found.astype(np.int64)
+
+
+def generate(
+    generator: nn.Module, latent: np.ndarray, labels: np.ndarray | None, device: rlgrad.device | str = "cpu"
+) -> np.ndarray:
+    """Samples for latents (n, latent_dim), each independent of the others: batch normalisation uses running statistics.
+
+    Args:
+        generator: left in the mode in which it was.
+        latent: float32.
+        labels: (n,), for a conditional generator.
+        device: where the generator is.
+    """
+    was_training = generator.training
+    generator.eval()
+    parts = []
+    try:
+        with rlgrad.no_grad():
+            for start in range(0, len(latent), _AT_A_TIME):
+                rows = slice(start, start + _AT_A_TIME)
+                given = [latent[rows]] if labels is None else [latent[rows], labels[rows]]
+                parts.append(generator(*[rlgrad.from_numpy(a).to(device) for a in given]).cpu().numpy())
+    finally:
+        generator.train(was_training)
+    return np.concatenate(parts)

@@ -296,13 +296,16 @@ def test_options_combine_and_resume_bit_for_bit(
 
 def test_lazy_penalties_come_every_so_often_with_as_much_more_weight():
     lazy, eager = GANTrainer(small(penalty_every=3, r2_gamma=0.0)), GANTrainer(small(r2_gamma=0.0))
-    lazy._set_learning_rates()
-    assert lazy.optimizer_d.param_groups[0]["lr"] == pytest.approx(0.75e-3)
     assert lazy.optimizer_d.param_groups[0]["betas"] == pytest.approx((0.0, 0.99**0.75))
     batch = batch_for(lazy)
     first = lazy.step_d(batch)["r1_penalty"]
     assert first == pytest.approx(3 * eager.step_d(batch)["r1_penalty"], rel=1e-5)
     assert ["r1_penalty" in lazy.step_d(batch) for _ in range(6)] == [False, False, True, False, False, True]
+    lazy.train_step()
+    assert lazy.optimizer_d.param_groups[0]["lr"] == pytest.approx(0.75e-3)
+    assert lazy.optimizer_g.param_groups[0]["lr"] == pytest.approx(1e-3)
+    default = GANTrainer(small(penalty_every=3), optimizer={"name": "adam"})
+    assert default.optimizer_d.param_groups[0]["betas"] == pytest.approx((0.9**0.75, 0.999**0.75))
 
 
 def test_the_averaged_generator_follows_by_the_half_life_and_is_what_samples_come_from():
