@@ -200,10 +200,17 @@ Op(
     _leaky_relu_gradient,
     (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope), None),
 )
+
+
+def _silu_vjp(ns: Any, g: Any, a: Any) -> Any:
+    gate = ns.sigmoid(a)
+    return g * (gate * (a * (1 - gate) + 1))
+
+
 silu = unary(
     "silu",
     lambda xp, a: a * (0.5 * xp.tanh(0.5 * a) + 0.5),
-    lambda ns, g, a: g * (ns.sigmoid(a) * (a * (1 - ns.sigmoid(a)) + 1)),
+    lambda ns, g, a: _silu_vjp(ns, g, a),
     methods=False,
     in_place=False,
 )
