@@ -1,6 +1,8 @@
-"""What the adversarial trainers reach.
+"""What the adversarial trainers reach and what a step costs.
 
-    python -m benchmarks.gan results ring grid --seeds 5
+    python -m benchmarks.gan results ring grid --seeds 5     (train what is not stored yet, then write docs/results_gan.md)
+    python -m benchmarks.gan results                         (only write the tables)
+    python -m benchmarks.gan speed                           (beside PyTorch, see benchmarks.gan_speed)
 
 Every run is one of the command line, ``python scripts/train_gan.py <overrides> seed=<seed>``, stored with its figures,
 settings and commit in ``benchmarks/results/gan``; runs that are there already are not repeated.
@@ -62,7 +64,7 @@ def train(task: str, seed: int) -> dict[str, Any]:
 
 def references(trainer: Any) -> dict[str, Any]:
     """What the same metrics say of real data and of a Gaussian mixture with full covariances, fitted to the same data."""
-    from sklearn.mixture import GaussianMixture
+    from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
     source, evaluator = trainer.data, trainer.evaluator
     flat = source.samples.reshape(len(source.samples), -1)
@@ -90,10 +92,17 @@ def store(task: str, runs: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    results = commands.add_parser("results", help="train and store")
+    results = commands.add_parser("results", help="train, store, and write the tables")
     results.add_argument("tasks", nargs="*", metavar="task", help=", ".join(TASKS))
     results.add_argument("--seeds", type=int, default=5, help="train with seeds 0 to this, less one")
+    speed = commands.add_parser("speed", help="the time of a step beside PyTorch's")
+    speed.add_argument("--repeats", type=int, default=15)
     arguments = parser.parse_args()
+    if arguments.command == "speed":
+        from benchmarks import gan_speed
+
+        gan_speed.report(arguments.repeats)
+        return
     if unknown := [task for task in arguments.tasks if task not in TASKS]:
         sys.exit(f"unknown tasks {', '.join(unknown)}; known: {', '.join(TASKS)}")
     for task in arguments.tasks:
@@ -105,6 +114,9 @@ def main() -> None:
             store(task, runs)
             figures = "  ".join(f"{name} {value:.4g}" for name, value in runs[-1]["figures"].items())
             print(f"{task} seed {seed}: {figures}  ({runs[-1]['cpu_seconds']} CPU s)", flush=True)
+    from benchmarks import gan_tables
+
+    gan_tables.write()
 
 
 if __name__ == "__main__":
