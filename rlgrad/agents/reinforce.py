@@ -123,6 +123,8 @@ class Reinforce(Agent):
         env_options: keyword arguments of the environment itself.
         device: "cpu" or "cuda", where the networks live.
         optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
+        policy: module of your own from (n, ...) to the parameters of the actions' distribution.
+        value: module of your own from (n, ...) to (n, 1), for the baseline.
 
     Example:
         >>> agent = Reinforce("CartPole-v1", seed=0).learn(300_000)
@@ -143,17 +145,19 @@ class Reinforce(Agent):
         env_options: dict[str, Any] | None = None,
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
+        policy: nn.Module | None = None,
+        value: nn.Module | None = None,
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device)
         config = self.config
         self.optimizer_options = {"name": "adam", **(optimizer or {})}
-        hidden = list(config.hidden_sizes)
         head = make_head(self.envs.single_action_space, config.log_std)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
-            net = default_net(self.observations, [*hidden, head.width], config.activation, 0.01)
+            net = self._network(head.width, 0.01) if policy is None else policy
             self.policy = Policy(net, head).to(device)
-            baseline = default_net(self.observations, [*hidden, 1], config.activation, 1.0) if config.baseline else None
-            self.baseline = None if baseline is None else baseline.to(device)
+            baseline = self._network(1, 1.0) if value is None and config.baseline else value
+            self.baseline = baseline.to(device) if baseline is not None and config.baseline else None
+        self.own_modules = [name for name, given in (("policy", policy), ("value", value)) if given is not None]
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:
@@ -162,6 +166,9 @@ class Reinforce(Agent):
             )
         self.observation_stats = RunningMeanStd(self.observations.shape)
         self.return_stats = RunningMeanStd()
+
+    def _network(self, width: int, gain: float) -> nn.Module:
+        return default_net(self.observations, [*self.config.hidden_sizes, width], self.config.activation, gain)
 
     @property
     def num_episodes(self) -> int:

@@ -4,6 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from rlgrad import nn
 from rlgrad.agents import Reinforce, ReinforceConfig
 from rlgrad.training import CheckpointError, NonFiniteError
 
@@ -32,6 +33,15 @@ def test_advantages_can_lean_on_the_baseline():
     assert 0.3 < np.corrcoef(batch.advantages, plain)[0, 1] < 0.999
     with pytest.raises(ValueError, match=r"gae_lambda below 1 needs the baseline's values, got 0\.9"):
         ReinforceConfig(gae_lambda=0.9, baseline=False)
+
+
+def test_networks_of_ones_own_are_plain_modules(tmp_path):
+    def build():
+        return {"policy": nn.Linear(4, 2), "value": nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))}
+
+    agent = Reinforce("CartPole-v1", ReinforceConfig(**SMALL), **build()).learn(100)
+    agent.save(tmp_path / "agent.safetensors")
+    assert_same_state(agent, Reinforce.load(tmp_path / "agent.safetensors", **build()))
 
 
 def test_it_learns_from_images():
