@@ -78,6 +78,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"inner() the last dimension must match on both input tensors but got shapes {list(input.shape)} and "
             f"{list(other.shape)}"
         )
+    if other.ndim <= 2:
+        return input @ (other if other.ndim == 1 else other.t())
     return tensordot(input, other, dims=([-1], [-1]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,17 @@ from rlgrad.backend.devices import module_of
 
 def _full_index(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
     """An index tuple that names, for each entry of ``index``, the element it stands for."""
-    ndim = index.ndim
-    grid = [xp.arange(n).reshape([-1 if i == d else 1 for i in range(ndim)]) for d, n in enumerate(index.shape)]
-    grid[dim] = index
-    return tuple(grid)
+    places = (_places if xp is np else _places.__wrapped__)(xp, index.shape, dim)
+    return (*places[:dim], index, *places[dim:])
+
+
+@functools.lru_cache(64)
+def _places(xp: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
+    """Positions along every dimension but one, each in a shape that broadcasts."""
+    ndim = len(shape)
+    return tuple(
+        xp.arange(n).reshape([-1 if i == d else 1 for i in range(ndim)]) for d, n in enumerate(shape) if d != dim
+    )
 
 
 def _scatter_add_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:

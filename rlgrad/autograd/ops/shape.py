@@ -197,7 +197,7 @@ def ravel(input: Tensor) -> Tensor:
 
 _unsqueeze = Op(
     "unsqueeze",
-    lambda xp, a, dim: xp.expand_dims(a, dim),
+    lambda xp, a, dim: a[(slice(None),) * dim + (None,)],
     (lambda ns, g, a_shape: ns.reshape(g, a_shape),),
     view=True,
 )
@@ -396,8 +396,10 @@ for _name, _function in (
 
 
 def _expand_forward(xp: Any, a: Any, shape: tuple[int, ...]) -> Any:
-    if a.ndim == 0 and isinstance(a, np.ndarray):  # several times cheaper than broadcast_to
-        return np.ndarray(shape, a.dtype, a, 0, (0,) * len(shape))
+    if xp is np and a.flags.c_contiguous and a.size:  # several times cheaper than broadcast_to
+        lead = len(shape) - a.ndim
+        steps = [step if n != 1 else 0 for n, step in zip(a.shape, a.strides)]  # noqa: B905 - equal by construction
+        return np.ndarray(shape, a.dtype, a, 0, (*[0] * lead, *steps))
     return xp.broadcast_to(a, shape)
 
 
