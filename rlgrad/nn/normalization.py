@@ -58,6 +58,7 @@ class _ChannelNorm(_Affine):
 
     dims: ClassVar[tuple[int, int]]
     """Numbers of dimensions that an input may have."""
+    _version = 2
 
     def __init__(
         self,
@@ -91,6 +92,15 @@ class _ChannelNorm(_Affine):
         """Forget what was tracked and learned."""
         self.reset_running_stats()
         super().reset_parameters()
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, local_metadata: dict[str, Any], *rest: Any
+    ) -> None:
+        """Take a state without the count of batches too, as its first version was and as other programs write it."""
+        key = prefix + "num_batches_tracked"
+        if local_metadata.get("version", 1) < 2 and self.track_running_stats and key not in state_dict:
+            state_dict[key] = self.num_batches_tracked
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
     def _check_input_dim(self, input: Tensor) -> None:
         low, high = self.dims

@@ -88,6 +88,20 @@ def test_running_statistics_follow_torchs_over_several_batches(name, momentum):
         np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
 
 
+def test_a_state_without_the_count_of_batches_loads_unless_it_says_that_it_should_have_one():
+    for library in (rlgrad, torch):
+        network = library.nn.Sequential(library.nn.Conv1d(2, 3, 1), library.nn.BatchNorm1d(3))
+        network(library.ones(2, 2, 4))
+        state = network.state_dict()
+        plain = {key: value.numpy() * 0 + 1 for key, value in state.items() if "num" not in key}
+        network.load_state_dict({key: library.from_numpy(value) for key, value in plain.items()})
+        assert int(network[1].num_batches_tracked) == 1
+        assert network[1].running_mean.tolist() == [1.0, 1.0, 1.0]
+        del state["1.num_batches_tracked"]
+        with pytest.raises(RuntimeError, match="num_batches_tracked"):
+            network.load_state_dict(state)
+
+
 DROPS = {
     "Dropout": ((40, 30, 20), ()),
     "Dropout1d": ((60, 40, 6), (2,)),
