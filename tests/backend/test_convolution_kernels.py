@@ -113,3 +113,28 @@ def test_an_empty_batch_has_empty_images_and_a_gradient_of_zero():
         y.sum().backward()
         assert (y.shape, x.grad.shape) == ((0, 128, 4, 4), x.shape)
         assert not w.grad.any()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "low", "dilation", "groups"),
+    [
+        ((4, 6, 3, 3), (1, 1), (1, 1), 1),
+        ((4, 3, 3, 2), (0, 1), (1, 2), 2),
+        ((4, 6, 2, 4), (1, 3), (2, 1), 1),
+        ((4, 6, 3, 3), (0, 0), (1, 1), 1),  # more points than windows: added window by window
+        ((4, 6, 3, 3), (3, 4), (1, 1), 1),  # more padding than the kernel reaches: likewise
+        ((8, 6, 3, 3), (1, 1), (1, 1), 1),  # more filters than channels: likewise
+    ],
+)
+def test_the_adjoint_of_a_convolution_of_stride_one(kernel, low, dilation, groups):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((2, 6, 7, 9)), rng.standard_normal(kernel)
+    out = im2col.out_extents(x.shape[2:], kernel[2:], (1, 1), low, low, dilation)
+    geometry = Geometry(out, kernel[2:], (1, 1), low, dilation, groups)
+    g = rng.standard_normal((2, kernel[0], *out))
+    want = np.vdot(im2col.forward(np, geometry, x, w), g)
+    dx = im2col.input_gradient(np, geometry, g, w, x.shape[2:])
+    assert dx.shape == x.shape
+    assert np.vdot(dx, x) == pytest.approx(want, rel=1e-12)
+    bump = rng.standard_normal(x.shape)
+    assert np.vdot(dx, bump) == pytest.approx(np.vdot(im2col.forward(np, geometry, bump, w), g), rel=1e-10)

@@ -194,8 +194,24 @@ def forward(xp: Any, geometry: Geometry, x: Any, w: Any) -> Any:
     return result.reshape(batch, w.shape[0], *geometry.out)
 
 
+def _turned(xp: Any, geometry: Geometry, w: Any, spatial: Extents) -> tuple[Geometry, Any] | None:
+    """The adjoint as a convolution with the kernels turned round, where the stride is one and that is no more work."""
+    _, kernel, stride, low, dilation, groups = geometry
+    before = tuple([d * (k - 1) - p for d, k, p in zip(dilation, kernel, low, strict=True)])
+    if max(stride) > 1 or min(before) < 0 or w.shape[0] > w.shape[1] * groups:
+        return None
+    if math.prod(spatial) > 1.2 * geometry.points:
+        return None
+    w = w[(slice(None), slice(None), *[slice(None, None, -1)] * len(kernel))]
+    w = xp.swapaxes(w.reshape(groups, -1, *w.shape[1:]), 1, 2)
+    return Geometry(spatial, kernel, stride, before, dilation, groups), w.reshape(-1, *w.shape[2:])
+
+
 def input_gradient(xp: Any, geometry: Geometry, g: Any, w: Any, spatial: Extents) -> Any:
-    """What :func:`forward` is the adjoint of in ``x``: each point of ``g`` adds its kernel to the output."""
+    """The adjoint of :func:`forward` in ``x``: each point of ``g`` adds its kernel to the result."""
+    turned = _turned(xp, geometry, w, spatial)
+    if turned is not None:
+        return forward(xp, turned[0], g, turned[1])
     batch, channels = len(g), w.shape[1] * geometry.groups
     rows = _weight_rows(xp, w, geometry.groups)
     result = xp.empty((batch, channels, *spatial), g.dtype)
