@@ -102,6 +102,26 @@ def _pad(s: Step) -> str:
     return s.add("Pad", s[0], s.integers([p[0] for p in pads] + [p[1] for p in pads]), s.constant(s.attribute("value")))
 
 
+def _picked(s: Step, places: dict[int, np.ndarray]) -> str:
+    """The input with other places of some dimensions: which ones."""
+    x = s[0]
+    for dim, index in places.items():
+        x = s.add("Gather", x, s.graph.constant(index.astype(np.int64)), axis=dim)
+    return x
+
+
+def _border(s: Step) -> str:
+    mode = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[s.attribute("mode")]
+    pads = enumerate(s.attribute("pads"))
+    return _picked(s, {d: np.pad(np.arange(s.shape()[d]), pad, mode=mode) for d, pad in pads if any(pad)})  # type: ignore[call-overload]
+
+
+def _repeat(s: Step) -> str:
+    factors = s.attribute("factors")
+    dims = range(s.rank - len(factors), s.rank)
+    return _picked(s, {d: np.repeat(np.arange(s.shape()[d]), f) for d, f in zip(dims, factors, strict=True)})
+
+
 def _gather(kind: str = "Gather", dim: Any = "dim") -> Translation:
     return lambda s: s.add(kind, s[0], s[1], axis=s.attribute(dim) if isinstance(dim, str) else dim)
 
@@ -271,6 +291,8 @@ TABLE: dict[str, Translation] = {
     "stack": _stack,
     "constant_pad_nd": _pad,
     "take_axis": _gather(),
+    "border": _border,
+    "repeat_elements": _repeat,
     "gather": _gather("GatherElements"),
     "embedding": _gather(dim=0),
     "index": _index_by_one_tensor,
