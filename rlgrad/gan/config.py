@@ -119,6 +119,16 @@ class GANConfig:
                 raise ValueError(f"augment knows {known}; got {name!r}.{nearest(name, AUGMENTATIONS)}")
         if not 0 <= self.augment_target < 1:
             raise ValueError(f"augment_target must be at least 0 and below 1; got {self.augment_target!r}")
+        if self.augment_target and not self.augment:
+            raise ValueError(
+                f"augment_target={self.augment_target} adapts how often images are augmented, and augment names nothing: "
+                f"set augment=[{','.join(AUGMENTATIONS)}], or augment_target=0"
+            )
+        if self.penalty_every > 1 and not any(getattr(self, name) for name in PENALTIES):
+            raise ValueError(
+                f"penalty_every={self.penalty_every} spaces out penalties, and there are none: set one of "
+                f"{', '.join(PENALTIES)}, or penalty_every=1"
+            )
         if self.batch_size % self.pack:
             raise ValueError(f"pack={self.pack} must divide batch_size={self.batch_size}")
         if self.discriminator_norm == "batch" and any(getattr(self, name) for name in PENALTIES):

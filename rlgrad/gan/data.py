@@ -250,8 +250,9 @@ def images(path: str, size: int = 32, color: bool = True, seed: Seed = None) -> 
     for file in files:
         try:
             with Image.open(file) as picture:
-                square = ImageOps.fit(picture.convert("RGB" if color else "L"), (size, size))
-        except OSError as error:
+                upright = ImageOps.exif_transpose(picture).convert("RGB" if color else "L")
+                square = ImageOps.fit(upright, (size, size))
+        except (OSError, SyntaxError, ValueError) as error:  # Pillow calls a broken PNG a syntax error
             raise ValueError(f"{file} cannot be read as a picture: {error}") from error
         pixels.append(np.asarray(square, np.float32).reshape(size, size, -1).transpose(2, 0, 1) / 127.5 - 1)
     classes = sorted({f.relative_to(folder).parts[0] for f in files if len(f.relative_to(folder).parts) > 1})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from rlgrad.gan.trainer import GANTrainer
 
 _PICTURES = 64
+_MOST = 2500
+"""How many samples are compared at most: distances between all pairs are in memory at once."""
+_FEWEST = 8
 _STEPS = 8
 
 
@@ -28,17 +32,22 @@ class Evaluator:
     """Figures and pictures of a trainer's samples, which depend on what the data is.
 
     A mixture's known modes are counted: ``modes``, ``high_quality``, ``reverse_kl``. Samples of anything else are compared
-    with held-out data by nearest neighbours: ``precision``, ``recall``, ``density``, ``coverage``, ``copies``; where
+    with held-out data, or with half of the data where none is held out, by nearest neighbours: ``precision``, ``recall``, ``density``, ``coverage``, ``copies``; where
     there are labels, a classifier trained here adds ``feature_fid`` and, for a conditional generator, ``class_fidelity``.
     :meth:`floor` gives the same figures of real data against real data, the best that can be asked for.
 
     Args:
         source: the data.
         conditional: whether the generator is told what to make.
+
+    Raises:
+        ValueError: there is too little data to compare with.
     """
 
     def __init__(self, source: Source, conditional: bool) -> None:
         self.source, self.conditional = source, conditional
+        if isinstance(source, ArraySource):
+            self._reference, self._others = _apart(source)
         self._judge: Judge | None = None
         self._best = 0.0
         self._latest = 0.0
@@ -74,27 +83,23 @@ class Evaluator:
             mixture = source.mixture
             found = mode_coverage(trainer.sample(n or EVALUATION_SAMPLES), mixture.centers, mixture.sigma)
             return {"modes": found.modes, "high_quality": found.high_quality, "reverse_kl": found.reverse_kl}
-        assert isinstance(source, ArraySource)
-        held_out = source.samples if source.held_out is None else source.held_out
-        n = n or len(held_out)
+        n = n or len(self._reference)
         labels = np.arange(n) % source.num_classes if self.conditional else None
         return self.compare(trainer.sample(n, labels), labels)
 
     def floor(self) -> dict[str, float]:
-        """The figures of real data: as many training samples, not seen as such, against the held-out ones."""
+        """The figures of real data: as many training samples as are compared with, none of them among those."""
         source = self.source
         if isinstance(source, MixtureSource):
             return {"modes": source.mixture.modes, "high_quality": 1 - math.exp(-4.5), "reverse_kl": 0.0}
         assert isinstance(source, ArraySource)
-        rows = np.random.default_rng(0).permutation(len(source.samples))
-        half = rows[: len(source.samples if source.held_out is None else source.held_out)]
-        labels = source.labels[half] if self.conditional and source.labels is not None else None
-        figures = self.compare(source.samples[half], labels)
+        labels = source.labels[self._others] if self.conditional and source.labels is not None else None
+        figures = self.compare(source.samples[self._others], labels)
         figures.pop("copies", None)  # training samples are copies of themselves
         return figures
 
     def compare(self, samples: np.ndarray, labels: np.ndarray | None = None) -> dict[str, float]:
-        """The figures of any samples against the held-out data, or all data where none is held out.
+        """The figures of any samples against those that are compared with.
 
         Args:
             samples: (n, *shape), in the data's units.
@@ -102,14 +107,14 @@ class Evaluator:
         """
         source = self.source
         assert isinstance(source, ArraySource)
-        held_out = source.samples if source.held_out is None else source.held_out
-        figures = dict(vars(neighbourhood_figures(samples, held_out)))
+        figures = dict(vars(neighbourhood_figures(samples, self._reference)))
         if source.held_out is not None:
             figures["copies"] = share_of_copies(samples, source.samples, source.held_out)
         if source.labels is not None and source.is_image:
             if self._judge is None:
                 self._judge = Judge(source.samples, source.labels)
-            figures["feature_fid"] = frechet_distance(self._judge.features(samples), self._judge.features(held_out))
+            features, real = self._judge.features(samples), self._judge.features(self._reference)
+            figures["feature_fid"] = frechet_distance(features, real)
             if labels is not None:
                 figures["class_fidelity"] = float((self._judge.classify(samples) == labels).mean())
         return figures
@@ -174,6 +179,14 @@ class Evaluator:
             )
         return None
 
+    def state_dict(self) -> dict[str, float]:
+        """The best coverage so far and the latest."""
+        return {"best": self._best, "latest": self._latest}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        """Continue from what :meth:`state_dict` gave."""
+        self._best, self._latest = float(state["best"]), float(state["latest"])
+
     def _interpolation(self, trainer: GANTrainer) -> np.ndarray:
         """Rows of samples on great circles between two latents each, the same at every evaluation."""
         rng = np.random.default_rng(0)
@@ -183,3 +196,22 @@ class Evaluator:
         labels = np.repeat(np.arange(_STEPS) % self.source.num_classes, _STEPS) if self.conditional else None
         latent = path.reshape(_STEPS * _STEPS, -1).astype(np.float32)
         return picture_grid(trainer.sample(len(latent), labels, latent), columns=_STEPS)
+
+
+def _apart(source: ArraySource) -> tuple[np.ndarray, np.ndarray]:
+    """Real samples to compare with, and the rows of as many training samples that are not among them."""
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(len(source.samples))
+    if source.held_out is None:
+        half = len(rows) // 2
+        reference, rows = source.samples[rows[:half][:_MOST]], rows[half:]
+    elif len(source.held_out) > _MOST:
+        reference = source.held_out[rng.permutation(len(source.held_out))[:_MOST]]
+    else:
+        reference = source.held_out
+    if min(len(reference), len(rows)) < _FEWEST // 2:
+        raise ValueError(
+            f"{len(source.samples)} samples are too few to train on and to compare with: at least {_FEWEST} are needed, "
+            f"or {_FEWEST // 2} and as many held out"
+        )
+    return reference, rows[: len(reference)]

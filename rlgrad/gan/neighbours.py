@@ -15,6 +15,12 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.maximum((a * a).sum(1)[:, None] - 2 * a @ b.T + (b * b).sum(1), 0.0)
 
 
+def nearest_squared(a: np.ndarray, b: np.ndarray, at_a_time: int = 512) -> np.ndarray:
+    """(n,) squared distances from each row of (n, d) to the nearest of (m, d), in memory for a few rows at a time."""
+    starts = range(0, len(a), at_a_time)
+    return np.concatenate([squared_distances(a[start : start + at_a_time], b).min(axis=1) for start in starts])
+
+
 @dataclass(frozen=True)
 class Neighbourhood:
     """Figures of one set of samples against real ones.
@@ -72,5 +78,5 @@ def share_of_copies(samples: np.ndarray, real: np.ndarray, held_out: np.ndarray)
         held_out: (o, ...), real ones that were not.
     """
     fake, true, unseen = (x.reshape(len(x), -1) for x in (samples, real, held_out))
-    threshold = np.quantile(squared_distances(unseen, true).min(axis=1), 0.01)
-    return float((squared_distances(fake, true).min(axis=1) < threshold).mean())
+    threshold = np.quantile(nearest_squared(unseen, true), 0.01)
+    return float((nearest_squared(fake, true) < threshold).mean())

@@ -14,7 +14,7 @@ from rlgrad.training.checkpoint import CheckpointError, load_checkpoint
 if TYPE_CHECKING:
     from rlgrad.gan.trainer import GANTrainer
 
-_PARTS = ("data", "generator", "discriminator", "optimizer_g", "optimizer_d", "augmentation")
+_PARTS = ("data", "generator", "discriminator", "optimizer_g", "optimizer_d", "augmentation", "evaluator")
 
 
 def state_of(self: GANTrainer) -> dict[str, Any]:

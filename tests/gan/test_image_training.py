@@ -55,6 +55,7 @@ def test_options_combine_and_resume_bit_for_bit(
 ):
     assume(norm != "batch" or penalty == "none")
     assume(conditional == "none" or pack == 1)
+    assume(augment or not target)
     config = small(
         net=net,
         loss=loss,
@@ -187,3 +188,47 @@ def test_samples_are_drawn_from_a_checkpoint_by_command(tmp_path, capsys):
     ):
         assert sample_command(wrong) == 2
         assert message.lower() in capsys.readouterr().err.lower()
+
+
+def test_without_held_out_images_real_ones_are_compared_with_other_real_ones():
+    images = np.random.default_rng(0).uniform(-1, 1, (40, 1, 8, 8))
+    evaluator = GANTrainer(small(net="mlp"), ArraySource(images, seed=0)).evaluator
+    copied = evaluator.compare(evaluator._reference)
+    assert copied["precision"] == copied["coverage"] == 1.0
+    assert evaluator.floor()["coverage"] < 1.0
+    with pytest.raises(ValueError, match="5 samples are too few"):
+        GANTrainer(small(net="mlp"), ArraySource(images[:5], seed=0))
+
+
+def test_a_large_set_is_compared_in_part():
+    data = np.random.default_rng(0).normal(size=(12_000, 2))
+    trainer = GANTrainer(small(net="mlp"), ArraySource(data, held_out=data[:4000], seed=0))
+    assert trainer.evaluator._reference.shape == (2500, 2)
+    assert trainer.evaluate()["precision"] <= 1.0
+
+
+def test_what_was_captured_before_a_resume_is_remembered(tmp_path):
+    trainer = GANTrainer(small(evaluate_every=2), source()).train(4)
+    trainer.evaluator._best = 0.9
+    trainer.save(tmp_path / "half.safetensors")
+    resumed = GANTrainer.load(tmp_path / "half.safetensors", data=source())
+    resumed.evaluator._latest = 0.1
+    assert "coverage fell from 0.90 to 0.10" in resumed.evaluator.diagnosis()
+
+
+def test_generated_images_are_of_the_classes_of_the_real_ones_they_are_paired_with():
+    trainer = GANTrainer(small(conditional="projection"), source())
+    batch = trainer._batch()
+    twin = GANTrainer(small(conditional="projection"), source())
+    _, labels = twin.data.batch(8)
+    np.testing.assert_array_equal(batch.labels.numpy(), labels)
+
+
+def test_wrong_labels_and_latents_are_refused():
+    trainer = GANTrainer(small(conditional="projection"), source())
+    with pytest.raises(ValueError, match="labels must be 2 whole numbers from 0 to 2"):
+        trainer.sample(2, labels=[0, 3])
+    with pytest.raises(ValueError, match=r"\(n, latent_dim\) = \(2, 4\); got \(2, 5\)"):
+        trainer.sample(2, latent=np.zeros((2, 5), np.float32))
+    with pytest.raises(ValueError, match="this one was trained without"):
+        GANTrainer(small(), source()).sample(2, labels=[0, 1])

@@ -120,3 +120,9 @@ def test_a_registered_loss_is_found_and_cannot_be_registered_twice(monkeypatch):
     with pytest.raises(ValueError, match="'mine' is registered already"):
         register_loss(mine)
     del LOSSES["mine"]
+
+
+@pytest.mark.parametrize(("name", "border"), [("non_saturating", 0.0), ("relativistic", 2.0), ("wasserstein", 2.0)])
+def test_scores_without_a_zero_are_divided_midway_between_the_means(name, border):
+    real, fake = (rlgrad.tensor(np.array(values, np.float32)[:, None]) for values in ([4.0, 6.0], [-2.0, 0.0]))
+    assert make_loss(name).border(real, fake) == border

@@ -144,3 +144,16 @@ def test_no_gradient_of_a_penalty_reaches_the_generator():
 def test_pairs_of_different_shapes_are_refused():
     with pytest.raises(ValueError, match=r"\(3, 2\) and fake \(4, 2\)"):
         gradient_penalty(lambda x: x, rlgrad.zeros(3, 2), rlgrad.zeros(4, 2), 1.0, np.random.default_rng(0))
+
+
+def test_samples_that_are_judged_together_are_penalised_as_one():
+    # D of a pair is <w, pair>, whose gradient is w.
+    w = rlgrad.tensor([[1.0], [2.0], [2.0], [4.0]])
+
+    def discriminator(x):
+        return x.reshape(-1, 4) @ w
+
+    real = rlgrad.randn(6, 2, requires_grad=True)
+    assert zero_centred_penalty(discriminator(real), real, 2.0).item() == pytest.approx(25.0)
+    between = gradient_penalty(discriminator, real, rlgrad.randn(6, 2), 1.0, np.random.default_rng(0))
+    assert between.item() == pytest.approx((5 - 1) ** 2, rel=1e-5)

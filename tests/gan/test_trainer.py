@@ -247,6 +247,8 @@ def test_a_state_saved_with_other_settings_is_refused():
         ({"learning_rate": float("nan")}, "learning_rate must be a positive number; got nan"),
         ({"r1_gamma": -0.1}, r"r1_gamma must be at least 0 .*; got -0\.1"),
         ({"loss": "wasserstein", "r1_gamma": 0.0, "r2_gamma": 0.0}, "unbounded without a limit.*gradient_penalty"),
+        ({"penalty_every": 4, "r1_gamma": 0.0, "r2_gamma": 0.0}, "spaces out penalties, and there are none"),
+        ({"augment_target": 0.6}, r"augment names nothing: set augment=\[color,translation,cutout\]"),
         ({"n_critic": 0}, "n_critic must be an integer of at least 1; got 0"),
         ({"clip_weights": -1.0}, r"clip_weights must be at least 0 .*; got -1\.0"),
         ({"learning_rate_decay": "liner"}, r"linear, none; got 'liner'\. Did you mean 'linear'\?"),
@@ -280,6 +282,7 @@ def test_options_combine_and_resume_bit_for_bit(
     tmp_path_factory, loss, n_critic, weights, every, clip, half_life, optimizer
 ):
     assume(loss != "wasserstein" or clip or any(weights))
+    assume(every == 1 or any(weights))
     penalties = dict(zip(PENALTIES, weights, strict=True))
     config = small(
         loss=loss, n_critic=n_critic, penalty_every=every, clip_weights=clip, ema_half_life=half_life, **penalties
