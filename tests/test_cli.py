@@ -232,6 +232,12 @@ def test_every_experiment_names_tuned_settings(command, experiment):
     assert experiment in [*tuned, "reinforce_cartpole"]
 
 
+def test_the_job_of_reinforce_sends_other_agents_to_train(command):
+    code, _, err = command("reinforce", "agent=ppo", "total_timesteps=10")
+    assert code == 2
+    assert "This job trains REINFORCE alone. Another agent: rlgrad train agent=ppo." in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

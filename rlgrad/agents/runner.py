@@ -126,7 +126,7 @@ class Runner:
         if self.obs is not None and state_of is not None:
             inside = state_of(self.envs)
             if inside is not None:
-                masks = {name: value for name, value in self.infos.items() if name == "action_mask"}
+                masks = {name: self.infos[name] for name in ("action_mask", "_action_mask") if name in self.infos}
                 state["running"] = {"envs": inside, "obs": self.obs, "starts": self.starts, "masks": masks}
         return state
 

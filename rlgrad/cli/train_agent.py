@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rlgrad.agents import BY_NAME, Agent
+from rlgrad.agents import BY_NAME, Agent, Reinforce
 from rlgrad.backend.devices import as_device
 from rlgrad.backend.threads import set_num_threads
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
@@ -107,6 +107,8 @@ def make_agent(job: AgentJob) -> Agent:
     """The agent that a job's settings describe, new or as it was saved."""
     settings = dict(job.agent)
     agent_class, config_class = BY_NAME[settings.pop("name")]
+    if isinstance(job, ReinforceJob) and agent_class is not Reinforce:
+        raise ValueError(f"This job trains REINFORCE alone. Another agent: rlgrad train agent={job.agent['name']}.")
     if job.resume is not None:
         return agent_class.load(checkpoint_path(job.resume), device=job.device)
     config: Any = settings_from(config_class, settings, "agent")

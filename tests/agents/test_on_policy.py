@@ -134,6 +134,7 @@ def test_the_same_seed_gives_the_same_run_bit_for_bit(name, kind):
         ("ppo", "CartPole-v1", {"recurrent": "lstm", "n_steps": 17}),
         ("ppo", "Pendulum-v1", {"normalize_observations": True, "normalize_rewards": True}),
         ("ppo", Recall, {"recurrent": "gru", "n_steps": 7, "learning_rate_end": 0.0}),
+        ("ppo", Masked, {"n_steps": 7}),
         ("a2c", "CartPole-v1", {"n_steps": 5}),
         ("a2c", Recall, {"recurrent": "lstm", "n_steps": 2}),
         ("trpo", "CartPole-v1", {"n_steps": 17, "normalize_observations": True}),

@@ -178,6 +178,12 @@ class Masked(World):
     def observe(self):
         return np.zeros(1, np.float32)
 
+    def state_dict(self):
+        return {"count": self.count}
+
+    def load_state_dict(self, state):
+        self.count = state["count"]
+
     def allowed(self):
         return np.array([True, False, self.count % 2 == 0, True])
 
