@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.resampling import along_dim, area_matrix
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -414,23 +415,13 @@ def _bounds(size: int, out: int) -> list[tuple[int, int]]:
     return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
 
 
-def _along(input: Tensor, matrix: np.ndarray, dim: int) -> Tensor:
-    """Multiply every vector along the last dimension (or the one before it) by a constant ``(out, in)`` matrix."""
-    xp = module_of(input._array)
-    factor = wrap(xp.asarray(matrix, input._array.dtype))
-    return input @ factor.t() if dim == -1 else factor @ input
-
-
 def _adaptive_avg(name: str, input: Tensor, output_size: Any, rank: int) -> Tensor:
     spatial, out = _adaptive(name, input, output_size, rank)
     if all(m and n % m == 0 for n, m in zip(spatial, out, strict=True)):
         kernel = tuple([n // m for n, m in zip(spatial, out, strict=True)])
         return apply(_avg_pool, (input,), (kernel, kernel, (0,) * rank, out, 1.0 / math.prod(kernel)))
     for i, (n, m) in enumerate(zip(spatial, out, strict=True)):
-        matrix = np.zeros((m, n))
-        for row, (start, end) in enumerate(_bounds(n, m)):
-            matrix[row, start:end] = 1.0 / (end - start)
-        input = _along(input, matrix, i - rank)
+        input = along_dim(input, area_matrix(n, m), i - rank)
     return input
 
 

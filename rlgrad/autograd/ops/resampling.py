@@ -93,8 +93,12 @@ _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 def along_dim(input: Tensor, matrix: np.ndarray, dim: int) -> Tensor:
     """Multiply every vector along ``dim`` by a constant matrix ``(out, in)``."""
-    factor = wrap(module_of(input._array).asarray(matrix.T, input._array.dtype))
-    return (input.transpose(dim, -1) @ factor).transpose(dim, -1)
+    factor = wrap(module_of(input._array).asarray(matrix, input._array.dtype))
+    if dim % input.ndim == input.ndim - 2:
+        return factor @ input
+    if dim % input.ndim == input.ndim - 1:
+        return input @ factor.t()
+    return (input.transpose(dim, -1) @ factor.t()).transpose(dim, -1)
 
 
 def _cells(factors: Extents) -> Any:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlgrad.autograd.ops.convolution import extents
-from rlgrad.autograd.ops.pooling import _adaptive, _adaptive_avg, _adaptive_max, _pool_avg, _pool_max
-from rlgrad.autograd.ops.resampling import along_dim, area_matrix
+from rlgrad.autograd.ops.pooling import _adaptive_avg, _adaptive_max, _pool_avg, _pool_max
 from rlgrad.autograd.tensor import Tensor
 
 
@@ -58,12 +57,7 @@ def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
 
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Means of ``output_size`` windows that cover each volume; ``None`` keeps an extent."""
-    spatial, out = _adaptive("adaptive_avg_pool3d", input, output_size, 3)
-    if all(m and n % m == 0 for n, m in zip(spatial, out, strict=True)):
-        return _adaptive_avg("adaptive_avg_pool3d", input, out, 3)
-    for i, (n, m) in enumerate(zip(spatial, out, strict=True)):
-        input = along_dim(input, area_matrix(n, m), i - 3)
-    return input
+    return _adaptive_avg("adaptive_avg_pool3d", input, output_size, 3)
 
 
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
