@@ -23,12 +23,12 @@ _WORTHWHILE = 1 << 16  # elements for each thread from which on handing them out
 
 @functools.cache
 def compiled() -> ModuleType | None:
-    """The compiled kernels; ``None`` without Numba, or with ``RLGRAD_JIT=0`` in the environment."""
+    """The compiled kernels; ``None`` without Numba, where it has no folder to keep them in, or with ``RLGRAD_JIT=0`` set."""
     if os.environ.get("RLGRAD_JIT") == "0":
         return None
     try:
         from rlgrad.backend import compiled as module
-    except ImportError:
+    except (ImportError, RuntimeError):
         return None
     return module
 
