@@ -296,6 +296,18 @@ def test_observations_and_rewards_are_normalised_and_returns_are_not():
     assert agent.observation_stats.count == frozen
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+@pytest.mark.parametrize("kind", [A2C, PPO, TRPO])
+def test_an_iteration_on_the_gpu_is_the_one_on_the_cpu(kind, env):
+    settings = {"n_steps": 16, "num_envs": 4, "hidden_sizes": [16]}
+    agents = [kind(env, kind.config_class(**settings), seed=1, device=device) for device in ("cpu", "cuda")]
+    for agent in agents:
+        agent.iterate()
+    for ours, theirs in zip(*(agent.model.parameters() for agent in agents), strict=True):
+        np.testing.assert_allclose(ours.detach().numpy(), theirs.detach().cpu().numpy(), atol=1e-4)
+
+
 def test_what_is_logged():
     seen = []
 
