@@ -192,6 +192,47 @@ def test_states_with_the_old_names_load_into_the_new_form():
     np.testing.assert_allclose(new.weight.detach().numpy(), old.weight.detach().numpy(), rtol=1e-6)
 
 
+EVERY_LAYER = {
+    "BatchNorm1d": ((4,), [(5, 4)]),
+    "Bilinear": ((3, 4, 2), [(5, 3), (5, 4)]),
+    "Conv2d": ((2, 3, 2), [(1, 2, 5, 5)]),
+    "ConvTranspose2d": ((2, 3, 2), [(1, 2, 5, 5)]),
+    "GRU": ((3, 4), [(5, 2, 3)]),
+    "GRUCell": ((3, 4), [(2, 3)]),
+    "GroupNorm": ((2, 4), [(2, 4, 3)]),
+    "LSTM": ((3, 4), [(5, 2, 3)]),
+    "LSTMCell": ((3, 4), [(2, 3)]),
+    "LayerNorm": ((4,), [(3, 4)]),
+    "Linear": ((4, 3), [(5, 4)]),
+    "MultiheadAttention": ((4, 2), [(3, 2, 4)] * 3),
+    "PReLU": ((), [(3, 4)]),
+    "RMSNorm": ((4,), [(3, 4)]),
+    "RNN": ((3, 4), [(5, 2, 3)]),
+    "TransformerEncoderLayer": ((4, 2, 8, 0.0), [(3, 2, 4)]),
+}
+
+
+@pytest.mark.parametrize("name", list(EVERY_LAYER))
+def test_every_layer_computes_with_its_parametrized_tensors(name):
+    args, shapes = EVERY_LAYER[name]
+    plain_layer, layer = (getattr(nn, name)(*args, dtype=rlgrad.float64) for _ in range(2))
+    layer.load_state_dict(plain_layer.state_dict())  # registration halves what is doubled later
+    double = modules(rlgrad)[1]
+    for path, _ in list(layer.named_parameters()):
+        place, _, tensor = path.rpartition(".")
+        parametrize.register_parametrization(layer.get_submodule(place), tensor, double())
+    inputs = [rlgrad.randn(*shape, dtype=rlgrad.float64) for shape in shapes]
+    a, b = first(plain_layer(*inputs)), first(layer(*inputs))
+    np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), atol=1e-12)
+    (a**2).sum().backward()
+    (b**2).sum().backward()
+    halves = {
+        path.replace("parametrizations.", "").removesuffix(".original"): p for path, p in layer.named_parameters()
+    }
+    for path, p in plain_layer.named_parameters():
+        np.testing.assert_allclose(2 * p.grad.numpy(), halves[path].grad.numpy(), atol=1e-10, err_msg=path)
+
+
 SCENARIOS = {}
 
 
