@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.onnx.graph import Step, Translation, onnx_type
+from rlgrad.onnx.graph import ExportError, Step, Translation, onnx_type
 
 SAME = {
     "add": "Add",
@@ -144,6 +144,40 @@ def _masked_fill(s: Step) -> str:
     return _choose(s, s[1], s.operand(2), s[0])
 
 
+def _truncated(s: Step) -> str:
+    return s.add("Mul", s.add("Sign", s[0]), s.add("Floor", s.add("Abs", s[0])))
+
+
+def _remainder(s: Step) -> str:
+    """With the divisor's sign."""
+    x, y = s[0], s[1]
+    return s.add("Sub", x, s.add("Mul", y, s.add("Floor", s.add("Div", x, y))))
+
+
+def _logaddexp(s: Step) -> str:
+    x, y = s[0], s[1]
+    apart = s.add("Abs", s.add("Sub", x, y))
+    return s.add("Add", s.add("Max", x, y), s.add("Softplus", s.add("Neg", apart)))
+
+
+def _logit(s: Step) -> str:
+    x, eps = s[0], s.attribute("eps")
+    if eps is not None and eps >= 0:
+        x = s.add("Min", s.add("Max", x, s.constant(eps)), s.constant(1 - eps))
+    return s.add("Log", s.add("Div", x, s.add("Sub", s.constant(1), x)))
+
+
+def _floats(translation: Translation) -> Translation:
+    """A translation that does not hold for integers."""
+
+    def translate(s: Step) -> Any:
+        if s.dtype.kind != "f":
+            raise ExportError("of integers it has no translation to ONNX")
+        return translation(s)
+
+    return translate
+
+
 def _numbers_first(s: Step) -> str:
     return s.add("Sub", s[1], s[0])
 
@@ -167,7 +201,17 @@ TABLE: dict[str, Translation] = {
     "lerp_number": lambda s: s.add("Add", s[0], s.add("Mul", s.operand(2), s.add("Sub", s[1], s[0]))),
     "addcmul": lambda s: s.add("Add", s[0], s.add("Mul", s.operand(3), s.add("Mul", s[1], s[2]))),
     "addcdiv": lambda s: s.add("Add", s[0], s.add("Mul", s.operand(3), s.add("Div", s[1], s[2]))),
-    "floor_div": lambda s: s.add("Floor", s.add("Div", *s.names())),
+    **dict.fromkeys(("floor_div", "floor_divide"), _floats(lambda s: s.add("Floor", s.add("Div", *s.names())))),
+    **dict.fromkeys(("remainder", "remainder_number"), _floats(_remainder)),
+    **dict.fromkeys(("fmod", "fmod_number"), lambda s: s.add("Mod", s[0], s.operand(1), fmod=1)),
+    "trunc": _truncated,
+    "frac": lambda s: s.add("Sub", s[0], _truncated(s)),
+    "logaddexp": _logaddexp,
+    "logit": _logit,
+    "erfc": lambda s: s.add("Sub", s.constant(1), s.add("Erf", s[0])),
+    "hypot": lambda s: s.add("Sqrt", s.add("Add", *[s.add("Mul", name, name) for name in s.names()])),
+    "deg2rad": lambda s: s.add("Mul", s[0], s.constant(math.pi / 180)),
+    "rad2deg": lambda s: s.add("Mul", s[0], s.constant(180 / math.pi)),
     "cast": lambda s: s.add("Cast", s[0], to=onnx_type(s.attribute("dtype"))),
     "where": lambda s: _choose(s, s[0], s[1], s[2]),
     "masked_fill": _masked_fill,

@@ -127,15 +127,17 @@ def _gather(kind: str = "Gather", dim: Any = "dim") -> Translation:
 
 
 def _index_by_one_tensor(s: Step) -> str:
-    given = s.attribute("index")
-    items = given if isinstance(given, tuple) else (given,)
-    arrays = [(axis, item) for axis, item in enumerate(items) if not isinstance(item, slice)]
-    if len(arrays) != 1 or any(isinstance(item, slice) and item != slice(None) for item in items):
+    mine, other = (c.attributes["index"] for c in (s.call, s.other))
+    items = list(zip(*[given if isinstance(given, tuple) else (given,) for given in (mine, other)], strict=True))
+    arrays = [(axis, pair) for axis, pair in enumerate(items) if not isinstance(pair[0], slice)]
+    if len(arrays) != 1 or any(isinstance(item, slice) and item != slice(None) for item, _ in items):
         raise ExportError("only an index by one tensor of integers, in one dimension, has a translation to ONNX")
-    axis, array = arrays[0]
+    axis, (array, twin) = arrays[0]
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
         raise ExportError("an index by a mask gives a shape that depends on values, which a graph cannot hold")
-    return s.add("Gather", s[0], s.graph.constant(array.astype(np.int64)), axis=axis)
+    if s.call.indirect:
+        raise ExportError("an index that follows from the input has no translation to ONNX: use gather")
+    return s.add("Gather", s[0], s.graph.value(array, twin), axis=axis)
 
 
 def _axes(s: Step, name: str = "dims") -> list[int]:
@@ -218,6 +220,29 @@ def _one_hot(s: Step) -> str:
     return s.add("Cast", hit, to=onnx_type(np.int64))
 
 
+def _roll(s: Step) -> str:
+    x = s[0]
+    for shift, dim in zip(s.attribute("shifts"), s.attribute("dims"), strict=True):
+        places = np.roll(np.arange(s.shape()[dim]), shift)
+        x = s.add("Gather", x, s.graph.constant(places.astype(np.int64)), axis=dim)
+    return x
+
+
+def _scatter(reduction: str) -> Translation:
+    def translate(s: Step) -> str:
+        if s.shape(1) != s.shape(2):
+            raise ExportError("values and places of different shapes have no translation to ONNX")
+        return s.add("ScatterElements", s[0], s[2], s[1], axis=s.attribute("dim"), reduction=reduction)
+
+    return translate
+
+
+def _copied(s: Step) -> str:
+    """Values in the shape and dtype of what they are copied over."""
+    value = s.add("Cast", s[1], to=onnx_type(s.call.outputs[0].dtype))
+    return s.add("Expand", value, s.graph.sizes(s.call.outputs[0].shape, s.other.outputs[0].shape))
+
+
 def _order(s: Step) -> str:
     """Where elements are from the largest or smallest on."""
     dim = s.call.attributes.get("dim", -1)
@@ -295,7 +320,11 @@ TABLE: dict[str, Translation] = {
     "repeat_elements": _repeat,
     "gather": _gather("GatherElements"),
     "embedding": _gather(dim=0),
-    "index": _index_by_one_tensor,
+    **dict.fromkeys(("index", "index_select"), _index_by_one_tensor),
+    "roll": _roll,
+    "scatter": _scatter("none"),
+    "scatter_add": _scatter("add"),
+    "copy": _copied,
     "zeros_like": _filled(0),
     "zero": _filled(0),
     "fill": _filled(None),
@@ -308,6 +337,8 @@ TABLE: dict[str, Translation] = {
     "logsumexp": _reduce("ReduceLogSumExp"),
     "var": _spread(root=False),
     "std": _spread(root=True),
+    "var_mean": lambda s: [_spread(root=False)(s), _reduce("ReduceMean")(s)],
+    "std_mean": lambda s: [_spread(root=True)(s), _reduce("ReduceMean")(s)],
     "max_dim": _extreme("Max"),
     "min_dim": _extreme("Min"),
     "argmax()": _place("ArgMax"),

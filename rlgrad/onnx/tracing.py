@@ -57,7 +57,10 @@ class Call:
         attributes: by name.
         outputs: arrays.
         where: the module that it ran in.
+        indirect: attributes hold arrays, such as places, that were computed from the example.
     """
+
+    indirect = False
 
     def __init__(
         self, op: str, inputs: tuple[Any, ...], attributes: dict[str, Any], outputs: tuple[Any, ...], where: str
@@ -135,6 +138,8 @@ class Trace:
             result = _as_arrays(forward(xp, *given))
             named = dict(zip(op.attributes, attributes, strict=False))
             self.note(op.name, inputs, named, result if isinstance(result, tuple) else (result,))
+            if self.calls and any(_holds_array(value) for value in attributes):
+                self.calls[-1].indirect = self._is_indirect(inputs, sys._getframe(1))
             return result
 
         op.forward = noted
@@ -145,6 +150,18 @@ class Trace:
             ufunc = cell.cell_contents
             cell.cell_contents = lambda *arrays: noted(np, *arrays)
             yield lambda: setattr(cell, "cell_contents", ufunc)
+
+    def _is_indirect(self, inputs: tuple[Any, ...], frame: FrameType | None) -> bool:
+        """Whether the function of the engine that runs an operation was given more that follows than the inputs."""
+        outermost = None
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("rlgrad.autograd."):
+            outermost, frame = frame, frame.f_back
+        if outermost is None:
+            return False
+        code, seen = outermost.f_code, {id(value) for value in inputs}
+        values = [outermost.f_locals.get(name) for name in code.co_varnames[: code.co_argcount]]
+        flat = [item for v in values for item in (v if isinstance(v, (list, tuple)) else (v,))]
+        return any(self._follows(v) and not (isinstance(v, Tensor) and id(v._array) in seen) for v in flat)
 
     def _listen_to_wrap(self) -> Iterator[Callable[[], None]]:
         wrap = tensors.wrap
@@ -216,6 +233,10 @@ class Trace:
 
     def _leave(self, module: Module, args: Any, output: Any) -> None:
         self.stack.pop()
+
+
+def _holds_array(value: Any) -> bool:
+    return isinstance(value, np.ndarray) or (isinstance(value, tuple) and any(_holds_array(item) for item in value))
 
 
 def _as_arrays(result: Any) -> Any:

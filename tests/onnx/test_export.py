@@ -221,6 +221,41 @@ def test_what_a_forward_does_between_layers(tmp_path):
         assert_same(path, Shapes(), draw(batch, 3))
 
 
+FUNCTIONS = {
+    "remainders": lambda x: [x % 0.7, x.fmod(0.7), x // 0.7, x % x.abs()],
+    "whole parts": lambda x: [x.trunc(), x.frac(), x.floor(), x.ceil(), x.round()],
+    "logarithms": lambda x: [
+        x.logaddexp(2 * x),
+        x.sigmoid().logit(),
+        (x * 0.1).logit(1e-3),
+        x.abs().log1p(),
+        x.expm1(),
+    ],
+    "angles": lambda x: [x.deg2rad(), x.rad2deg(), x.hypot(1 - x), x.erfc(), x.sin(), x.atan()],
+    "bases": lambda x: [x.exp2(), x.abs().log2(), x.abs().log10(), x.square(), x.abs().rsqrt(), 2**x, x**3],
+    "spreads": lambda x: [*rlgrad.var_mean(x, 1), *rlgrad.std_mean(x, 1, keepdim=True), x.var(1, correction=0)],
+    "places": lambda x: [
+        x.index_select(1, rlgrad.tensor([2, 0])),
+        x.roll(1, 1),
+        x[:, rlgrad.tensor([1, 0, 2])],
+        x.gather(1, x.argsort(1)),
+        x.scatter(1, x.argmax(1, keepdim=True), x.amin(1, keepdim=True)),
+        x.scatter_add(1, x.argmin(1, keepdim=True), x[:, :1]),
+    ],
+    "comparisons": lambda x: [x > 0.1, x <= x.flip(1), x != x, (x > 0) & (x < 1), ~(x > 0), x.isnan(), x.all(1)],
+    "copies": lambda x: [rlgrad.zeros_like(x).copy_(x[:, :1]), x.clone().fill_(2.0), rlgrad.ones_like(x) * x],
+    "products": lambda x: [x @ x.t() @ x, rlgrad.einsum("bi,bj->bij", x, x), rlgrad.outer(x[0], x[0]), x[0] @ x[0]],
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_tensors(name, tmp_path):
+    module = Says(FUNCTIONS[name])
+    path = rlgrad.onnx.export(module, rlgrad.from_numpy(draw(2, 3)), tmp_path / "m.onnx")
+    for batch in (1, 4):
+        assert_same(path, module, draw(batch, 3))
+
+
 def test_doubles_stay_doubles(tmp_path):
     module = nn.Linear(3, 2).double()
     path = rlgrad.onnx.export(module, rlgrad.randn(2, 3).double(), tmp_path / "m.onnx")
@@ -260,6 +295,8 @@ REFUSED = {
     "a detour through NumPy": (lambda x: rlgrad.from_numpy(x.numpy() * 2), "not computed by operations"),
     "a decision": (lambda x: x * 2 if x.shape[0] == 2 else x + 1, "same operations for every input"),
     "a write into a part": (lambda x: _write_part(x * 1), "in-place change|no translation"),
+    "an index computed on the way": (lambda x: x[:, x[0].argsort() * 0], "'index' in Says 'part'.*use gather"),
+    "places computed on the way": (lambda x: x.index_select(1, x[0].argsort() * 0), "'index_select' in.*use gather"),
     "nothing at all": (lambda x: None, "NoneType"),
 }
 
