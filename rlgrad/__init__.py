@@ -21,14 +21,12 @@ from rlgrad.autograd.modes import (
     set_grad_enabled,
 )
 from rlgrad.autograd.ops.activations import (
-    celu,
     celu_,
     hardshrink,
     prelu,
     relu_,
     rrelu,
     rrelu_,
-    selu,
     selu_,
     threshold,
     threshold_,
@@ -60,6 +58,7 @@ from rlgrad.autograd.ops.reductions import *
 from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
+from rlgrad.autograd.ops.smooth_activations import celu, selu
 from rlgrad.autograd.ops.sorting import *
 from rlgrad.autograd.ops.spatial import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from rlgrad.autograd.ops.special import *

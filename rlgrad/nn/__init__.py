@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from rlgrad.nn import functional, init, utils
 from rlgrad.nn.activation import *
+from rlgrad.nn.batchnorm import *
 from rlgrad.nn.containers import *
 from rlgrad.nn.conv import *
 from rlgrad.nn.distance import *

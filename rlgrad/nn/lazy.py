@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 from rlgrad.autograd.ops.creation import tensor
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.dtypes import int64
-from rlgrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd
-from rlgrad.nn.linear import Linear
-from rlgrad.nn.module import Module
-from rlgrad.nn.normalization import (
+from rlgrad.nn.batchnorm import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -19,6 +16,9 @@ from rlgrad.nn.normalization import (
     InstanceNorm3d,
     _ChannelNorm,
 )
+from rlgrad.nn.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d, _ConvNd
+from rlgrad.nn.linear import Linear
+from rlgrad.nn.module import Module
 from rlgrad.nn.parameter import Parameter
 from rlgrad.nn.uninitialized import UninitializedBuffer, UninitializedParameter, is_lazy
 

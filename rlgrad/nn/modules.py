@@ -2,6 +2,7 @@
 
 from rlgrad.nn import (
     activation,
+    batchnorm,
     conv,
     distance,
     dropout,
@@ -16,7 +17,6 @@ from rlgrad.nn import (
     transformer,
 )
 from rlgrad.nn import containers as container
-from rlgrad.nn import normalization as batchnorm
 from rlgrad.nn import recurrent as rnn
 from rlgrad.nn import upsampling as pixelshuffle
 from rlgrad.nn.module import Module

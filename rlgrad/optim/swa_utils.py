@@ -11,8 +11,8 @@ import numpy as np
 
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.nn.batchnorm import _BatchNorm
 from rlgrad.nn.module import Module
-from rlgrad.nn.normalization import _BatchNorm
 from rlgrad.optim.lr_scheduler.base import LRScheduler, per_group
 from rlgrad.optim.optimizer import Optimizer, rate
 from rlgrad.optim.targets import move_towards

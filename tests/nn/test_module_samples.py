@@ -17,7 +17,8 @@ torch = pytest.importorskip("torch")
 NAMES = [
     name
     for name in torch_modules.INFOS
-    if name in {*nn.activation.__all__, *nn.conv.__all__, *nn.linear.__all__, *nn.normalization.__all__}
+    if name
+    in {*nn.activation.__all__, *nn.conv.__all__, *nn.linear.__all__, *nn.normalization.__all__, *nn.batchnorm.__all__}
     or name in {*nn.padding.__all__, *nn.pooling.__all__, *nn.sparse.__all__}
 ]
 REFUSING = [name for name in NAMES if torch_modules.INFOS[name].module_error_inputs_func is not None]

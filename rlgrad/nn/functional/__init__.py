@@ -27,6 +27,7 @@ from rlgrad.autograd.ops.pooling import *
 from rlgrad.autograd.ops.regression import *
 from rlgrad.autograd.ops.resampling import *
 from rlgrad.autograd.ops.selections import *
+from rlgrad.autograd.ops.smooth_activations import *
 from rlgrad.autograd.ops.spatial import *
 from rlgrad.autograd.ops.volumes import *
 from rlgrad.nn.functional.activations import *

@@ -1,0 +1,157 @@
+"""Activation functions with an exponential in them: linear units with a smooth tail, and gates by a distribution function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import maybe_inplace, unary
+from rlgrad.autograd.ops.fused import _floating, _softplus_forward, softmax
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+
+Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
+
+
+def _exponential_tail(xp: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    """``scale * a`` where positive, ``scale * alpha * (exp(rate * a) - 1)`` elsewhere; the other part is zero."""
+    out = xp.expm1(xp.minimum(a, 0) * rate)
+    out *= alpha * scale
+    out += xp.maximum(a, 0) * scale
+    return out
+
+
+def _tail_slope(xp: Any, g: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    slope = xp.exp(xp.fmin(a, 0) * rate)
+    slope *= alpha * scale * rate
+    slope -= scale
+    slope *= a <= 0
+    slope += scale
+    slope *= g
+    return slope
+
+
+def _tail_curvature(ns: Any, g: Any, grad: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
+    tail = ns.at_most(a, 0)
+    return g * grad * tail * ns.exp(ns.where(tail, a, 0) * rate) * (alpha * scale * rate * rate)
+
+
+_TAIL_VJP = (lambda ns, g, a, alpha, scale, rate: ns.exponential_tail_slope(g, a, alpha, scale, rate),)
+Op(
+    "exponential_tail_slope",
+    lambda xp, grad, a, alpha, scale, rate: _tail_slope(xp, grad, a, alpha, scale, rate),
+    (
+        lambda ns, g, a, alpha, scale, rate: ns.exponential_tail_slope(g, a, alpha, scale, rate),
+        _tail_curvature,
+    ),
+)
+_elu = Op("elu", _exponential_tail, _TAIL_VJP)
+_selu = Op("selu", _exponential_tail, _TAIL_VJP, node="EluBackward0")
+_celu = Op("celu", _exponential_tail, _TAIL_VJP)
+_mish = unary(
+    "mish",
+    lambda xp, a: a * xp.tanh(_softplus_forward(xp, a, 1.0, math.inf)),
+    lambda ns, g, a: _mish_vjp(ns, g, a),
+    methods=False,
+    in_place=False,
+)
+
+
+def _mish_vjp(ns: Any, g: Any, a: Any) -> Any:
+    gate = ns.tanh(ns.softplus(a, 1.0, math.inf))
+    return g * (gate + a * ns.sigmoid(a) * (1 - gate * gate))
+
+
+def _erf(xp: Any, a: Any) -> Any:
+    if xp is not np:
+        from cupyx.scipy.special import erf
+
+        return erf(a)
+    try:
+        from scipy.special import erf
+    except ImportError:
+        return np.vectorize(math.erf, otypes=[a.dtype])(a)
+    return erf(a).astype(a.dtype, copy=False)
+
+
+def _gelu_forward(xp: Any, a: Any) -> tuple[Any, Any]:
+    """The result, and the normal distribution function at ``a``, which the derivative needs again."""
+    cdf = _erf(xp, a * math.sqrt(0.5))
+    cdf += 1
+    cdf *= 0.5
+    return a * cdf, cdf
+
+
+def _gelu_vjp(ns: Any, grads: Any, a: Any, out1: Any) -> Any:
+    density = ns.exp(a * a * -0.5) * (1 / math.sqrt(2 * math.pi))
+    total = grads[0] * (a * density + out1) if 0 in grads else None
+    if 1 in grads:
+        total = grads[1] * density if total is None else total + grads[1] * density
+    return total
+
+
+_gelu = Op("gelu", _gelu_forward, (_gelu_vjp,), multiple=True)
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2016)."""
+    return maybe_inplace(input, apply(_elu, (_floating(input, None, "elu"),), (alpha, 1.0, 1.0)), inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """Scaled exponential units that keep zero mean and unit variance (Klambauer et al., 2017)."""
+    return maybe_inplace(
+        input, apply(_selu, (_floating(input, None, "selu"),), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
+    )
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``max(input, 0) + min(alpha * (exp(input / alpha) - 1), 0)`` (Barron, 2017).
+
+    Raises:
+        RuntimeError: ``alpha`` is zero.
+    """
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return maybe_inplace(input, apply(_celu, (_floating(input, None, "celu"),), (alpha, 1.0, 1.0 / alpha)), inplace)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """``input`` times the normal distribution function at it (Hendrycks and Gimpel, 2016).
+
+    Args:
+        approximate: ``"tanh"`` for ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))``.
+    """
+    if approximate == "tanh":
+        inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
+        return input * 0.5 * (inner.tanh() + 1)
+    if approximate != "none":
+        raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
+    return apply(_gelu, (_floating(input, None, "gelu"),))[0]
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))`` (Misra, 2019)."""
+    return maybe_inplace(input, _mish(_floating(input, None, "mish")), inplace)
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``input / (1 + |input|)``."""
+    return input / (input.abs() + 1)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """``input - tanh(input)``."""
+    return input - input.tanh()
+
+
+def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+    """``softmax(-input)``."""
+    return softmax(-input, dim, dtype)
+
+
+__all__: Sequence[str] = ["celu", "elu", "gelu", "mish", "selu", "softmin", "softsign", "tanhshrink"]
