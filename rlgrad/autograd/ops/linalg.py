@@ -143,10 +143,11 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             f"Expected size for first two dimensions of batch2 tensor to be compatible: cannot multiply {list(a)} and {list(b)}, "
             f"whose inner extents are {a[-1]} and {b[-2]}"
         )
-    try:
-        np.broadcast_shapes(a[:-2], b[:-2])
-    except ValueError:
-        raise RuntimeError(f"matmul: batch dimensions of {list(a)} and {list(b)} do not broadcast") from None
+    if a[:-2] != b[:-2]:
+        try:
+            np.broadcast_shapes(a[:-2], b[:-2])
+        except ValueError:
+            raise RuntimeError(f"matmul: batch dimensions of {list(a)} and {list(b)} do not broadcast") from None
     return apply(_bmm, (input, other))
 
 

@@ -151,21 +151,25 @@ def multi_head_attention_forward(
             stacklevel=2,
         )
     causal = is_causal and key_padding_mask is None and not need_weights
+    _require((bias_k is None) == (bias_v is None), "bias_k and bias_v go together, but only one of them is set")
     if use_separate_proj_weight:
         _require(key.shape[:2] == value.shape[:2], "key's sequence and batch dims do not match value's")
-        q, k, v = _project((query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight), in_proj_bias)
+        packed = None
     else:
         _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
         assert in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None"
-        q, k, v = _project_packed(query, key, value, in_proj_weight, in_proj_bias)
-    _require((bias_k is None) == (bias_v is None), "bias_k and bias_v go together, but only one of them is set")
-    if bias_k is not None and bias_v is not None:
-        _require(static_k is None and static_v is None, "bias cannot be added to static key or value.")
-        k, v = (cat([x, b.expand(1, batch, embed)]) for x, b in ((k, bias_k), (v, bias_v)))
-    heads = (batch, num_heads, -1, width)
-    q = _by_head(q, num_heads)
-    k = _by_head(k, num_heads) if static_k is None else static_k.reshape(heads)
-    v = _by_head(v, num_heads) if static_v is None else static_v.reshape(heads)
+        packed = in_proj_weight
+    if packed is not None and query is key and key is value and bias_k is None:
+        q, k, v = _packed_heads(linear(query, packed, in_proj_bias), num_heads)
+    else:
+        weights_of = (q_proj_weight, k_proj_weight, v_proj_weight) if packed is None else packed.chunk(3)
+        q, k, v = _project((query, key, value), weights_of, in_proj_bias)
+        if bias_k is not None and bias_v is not None:
+            _require(static_k is None and static_v is None, "bias cannot be added to static key or value.")
+            k, v = (cat([x, b.expand(1, batch, embed)]) for x, b in ((k, bias_k), (v, bias_v)))
+        q, k, v = (_by_head(x, num_heads) for x in (q, k, v))
+    k = k if static_k is None else static_k.reshape(batch, num_heads, -1, width)
+    v = v if static_v is None else static_v.reshape(batch, num_heads, -1, width)
     if add_zero_attn:
         k, v = (cat([x, x.new_zeros((batch, num_heads, 1, width))], 2) for x in (k, v))
     mask = None
@@ -208,10 +212,7 @@ def _project(inputs: tuple[Tensor, ...], weights: tuple[Tensor | None, ...], bia
     return tuple(found)
 
 
-def _project_packed(
-    query: Tensor, key: Tensor, value: Tensor, weight: Tensor, bias: Tensor | None
-) -> tuple[Tensor, ...]:
-    """The three projections, in one product for self-attention."""
-    if query is key and key is value:
-        return linear(query, weight, bias).chunk(3, -1)
-    return _project((query, key, value), weight.chunk(3), bias)
+def _packed_heads(x: Tensor, heads: int) -> tuple[Tensor, ...]:
+    """Queries, keys and values from one product ``(L, batch, 3 * embed)``, each as :func:`_by_head` gives them."""
+    length, batch, width = x.shape
+    return x.reshape(length, batch, 3, heads, width // (3 * heads)).permute(2, 1, 3, 0, 4).unbind(0)
