@@ -142,8 +142,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     Example:
         >>> import rlgrad
-        >>> model = rlgrad.nn.AdaptiveLogSoftmaxWithLoss(8, 100, cutoffs=[10, 40])
-        >>> model(rlgrad.zeros(3, 8), rlgrad.tensor([0, 20, 99])).output.shape
+        >>> model = rlgrad.nn.AdaptiveLogSoftmaxWithLoss(16, 100, cutoffs=[10, 40])
+        >>> model(rlgrad.zeros(3, 16), rlgrad.tensor([0, 20, 99])).output.shape
         torch.Size([3])
     """
 
