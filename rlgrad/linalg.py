@@ -19,15 +19,12 @@ from rlgrad.autograd.ops.decompositions import (
     eigvalsh,
     inv,
     lstsq,
-    matrix_norm,
     matrix_power,
     matrix_rank,
-    norm,
     pinv,
     qr,
     slogdet,
     solve,
-    solve_triangular,
     svd,
     svdvals,
 )
@@ -45,16 +42,13 @@ __all__ = [
     "inv",
     "lstsq",
     "matmul",
-    "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "multi_dot",
-    "norm",
     "pinv",
     "qr",
     "slogdet",
     "solve",
-    "solve_triangular",
     "svd",
     "svdvals",
     "vector_norm",
@@ -62,6 +56,8 @@ __all__ = [
 
 _LATER = {
     "factorizations": ("cholesky_ex householder_product inv_ex lu lu_factor lu_factor_ex lu_solve solve_ex"),
+    "matrix_norms": "matrix_norm norm",
+    "triangular": "solve_triangular",
     "matrix_functions": "cond diagonal matrix_exp tensorinv tensorsolve vander vecdot",
 }
 _MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}

@@ -61,7 +61,7 @@ DIFFERENT = {
 }
 """What is known to differ, and why."""
 
-PLACES = (0, 2, 5, 9)
+PLACES = (0, 2, 5)
 """Which samples are run of each entry: the first, which are plain, and some of the odd ones that follow."""
 
 ENTRIES = {
@@ -93,7 +93,7 @@ def test_every_entry_is_had_or_listed_with_a_reason() -> None:
 @pytest.mark.parametrize("name", entries("values"))
 def test_values_are_torchs(name: str) -> None:
     c = HAD[name]
-    counts = {torch.float64: 4, torch.float32: 1, torch.int64: 2, torch.bool: 1}
+    counts = {torch.float64: 3, torch.float32: 1, torch.int64: 1, torch.bool: 1}
 
     def run() -> Iterator[str | None]:
         for dtype, count in counts.items():
@@ -115,10 +115,10 @@ def test_derivatives_are_torchs(name: str) -> None:
         pytest.skip("not for floats")
 
     def run() -> Iterator[str | None]:
-        for sample in some(c.samples(torch.float64, None, True), 3):
+        for sample in some(c.samples(torch.float64, None, True), 2):
             yield c.derivatives(sample)
         if c.entry.supports_gradgrad:
-            for sample in some(c.samples(torch.float64, None, True), 2):
+            for sample in some(c.samples(torch.float64, None, True), 1):
                 yield c.derivatives(sample, 2)
 
     assert problems(run()) == []

@@ -14,8 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, one_dim
-from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
@@ -103,50 +101,6 @@ def _pinv_vjp(ns: Any, g: Any, a: Any, out: Any) -> Any:
     k = p @ g
     pk = pt @ k
     return -_mt(ns, k @ p) + (g - a @ k) @ p @ pt + pk - (pk @ p) @ a
-
-
-def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """Forward (or back) substitution: row by row in small blocks, by halves in large ones."""
-    n = a.shape[-1]
-    if n > 16:
-        half = n // 2
-        first, second = slice(0, half), slice(half, n)
-        if upper:
-            first, second = second, first
-        x = _substitute(xp, a[..., first, first], b[..., first, :], upper, unit)
-        rest = b[..., second, :] - a[..., second, first] @ x
-        y = _substitute(xp, a[..., second, second], rest, upper, unit)
-        return xp.concatenate([y, x] if upper else [x, y], -2)
-    out = xp.array(b)
-    for i in range(n - 1, -1, -1) if upper else range(n):
-        known = slice(i + 1, n) if upper else slice(0, i)
-        row = out[..., i, :] - (a[..., i, None, known] @ out[..., known, :])[..., 0, :]
-        out[..., i, :] = row if unit else row / a[..., i, i, None]
-    return out
-
-
-def _solve_triangular_forward(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return _substitute(xp, a, xp.broadcast_to(b, (*lead, *b.shape[-2:])), upper, unit)
-
-
-def _solve_triangular_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, upper: bool, unit: bool) -> Any:
-    back = -(ns.solve_triangular(_mt(ns, a), g, not upper, unit) @ _mt(ns, out))
-    triangle = ns.triu(back, int(unit)) if upper else ns.tril(back, -int(unit))
-    return _unbroadcast(ns, triangle, a_shape)
-
-
-_solve_triangular = Op(
-    "solve_triangular",
-    _solve_triangular_forward,
-    (
-        _solve_triangular_vjp,
-        lambda ns, g, a, b_shape, upper, unit: _unbroadcast(
-            ns, ns.solve_triangular(_mt(ns, a), g, not upper, unit), b_shape
-        ),
-    ),
-    node="LinalgSolveTriangularBackward0",
-)
 
 
 def _pinv_forward(xp: Any, a: Any, atol: Any, rtol: Any) -> Any:
@@ -453,23 +407,6 @@ def _solvable(name: str, A: Tensor, B: Tensor, left: bool) -> None:
         )
 
 
-def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The solution of ``A X = B`` (or ``X A = B``) with a triangle of ``A`` alone.
-
-    Args:
-        A: ``(*, n, n)``.
-        B: ``(*, n, k)``.
-        upper: use the upper triangle, otherwise the lower.
-        unitriangular: take the diagonal to be ones.
-    """
-    _matrix("solve_triangular", A, True)
-    _solvable("solve_triangular", A, B, left)
-    if not left:
-        transposed = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
-        return renamed(transposed.mT, "LinalgSolveTriangularBackward0")
-    return apply(_solve_triangular, (A, B), (upper, unitriangular))
-
-
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, rcond: Any = None) -> Tensor:
     """Moore-Penrose inverses ``(*, n, m)`` of matrices ``(*, m, n)``.
 
@@ -641,58 +578,6 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     return wrap(xp.asarray((values > _negligible(A, values, atol, rtol)).sum(-1)).astype(np.int64))
 
 
-def matrix_norm(
-    A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    """A norm of matrices that lie along two dimensions.
-
-    Args:
-        ord: ``"fro"``, ``"nuc"``, ``inf``, ``-inf``, 1, -1, 2 or -2.
-    """
-    if dtype is not None:
-        A = A.to(dtype)
-    if A.ndim < 2 or not A.is_floating_point():
-        _matrix("matrix_norm", A)
-    row, column = [one_dim(d, A.ndim) for d in dim]
-    if row == column:
-        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")
-    if ord == "fro":
-        return vector_norm(A, 2, (row, column), keepdim)
-    if ord in ("nuc", 2, -2):
-        values = svdvals(A.movedim((row, column), (-2, -1)))
-        if ord == "nuc" or not values.shape[-1]:
-            result = values.sum(-1)
-        else:
-            result = values.amax(-1) if ord == 2 else values.amin(-1)
-    elif ord in (1, -1, math.inf, -math.inf):
-        first, second = (row, column) if abs(ord) == 1 else (column, row)
-        sums = A.abs().sum(first, keepdim=True)
-        if not sums.shape[second]:
-            sums = sums.new_zeros([1 if d == second else n for d, n in enumerate(sums.shape)])
-        result = (sums.amax(second, True) if ord > 0 else sums.amin(second, True)).squeeze((row, column))
-    else:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    if keepdim:
-        for d in sorted((row, column)):
-            result = result.unsqueeze(d)
-    return result
-
-
-def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """A vector norm, or a matrix norm where ``ord`` is given and two dimensions are meant."""
-    if ord is not None:
-        if dim is not None and not isinstance(dim, int) and len(dim) == 2:
-            return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
-        if dim is None and A.ndim == 2:
-            return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype)
-        if isinstance(ord, str) or (dim is None and A.ndim != 1):
-            raise RuntimeError(
-                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-            )
-        many_dims(dim, A.ndim)
-    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-
-
 for _name, _function in (
     ("inverse", inv), ("det", det), ("slogdet", slogdet), ("logdet", logdet), ("matrix_power", matrix_power),
     ("pinverse", pinv), ("qr", qr),
@@ -708,15 +593,12 @@ __all__: Sequence[str] = [
     "inv",
     "logdet",
     "lstsq",
-    "matrix_norm",
     "matrix_power",
     "matrix_rank",
-    "norm",
     "pinv",
     "qr",
     "slogdet",
     "solve",
-    "solve_triangular",
     "svd",
     "svdvals",
 ]

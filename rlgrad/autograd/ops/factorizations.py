@@ -20,7 +20,6 @@ from rlgrad.autograd.ops.decompositions import (
     inv,
     qr,
     solve,
-    solve_triangular,
 )
 from rlgrad.autograd.ops.decompositions import (
     cholesky as linalg_cholesky,
@@ -30,6 +29,7 @@ from rlgrad.autograd.ops.decompositions import (
 )
 from rlgrad.autograd.ops.define import method, public
 from rlgrad.autograd.ops.sampling import randn
+from rlgrad.autograd.ops.triangular import solve_triangular
 from rlgrad.autograd.ops.writing import recorded_as
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.decompositions import LinAlgError, _matrix, _mt, inv, matrix_norm, solve, svdvals
+from rlgrad.autograd.ops.decompositions import LinAlgError, _matrix, _mt, inv, solve, svdvals
 from rlgrad.autograd.ops.define import one_dim, public
+from rlgrad.autograd.ops.matrix_norms import matrix_norm
 from rlgrad.autograd.ops.parts import diagonal as diagonal_of
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap

@@ -558,7 +558,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     from rlgrad.autograd.ops.linalg import vector_norm
 
     if p == "nuc":
-        from rlgrad.autograd.ops.decompositions import matrix_norm
+        from rlgrad.autograd.ops.matrix_norms import matrix_norm
 
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     if p is None or p == "fro":

@@ -1,0 +1,77 @@
+"""Systems of equations with triangular matrices, solved by substitution. ``rlgrad.linalg`` is where users find them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.decompositions import _matrix, _mt, _solvable, _unbroadcast
+from rlgrad.autograd.ops.define import public
+from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+
+
+def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    """Forward (or back) substitution: row by row in small blocks, by halves in large ones."""
+    n = a.shape[-1]
+    if n > 16:
+        half = n // 2
+        first, second = slice(0, half), slice(half, n)
+        if upper:
+            first, second = second, first
+        x = _substitute(xp, a[..., first, first], b[..., first, :], upper, unit)
+        rest = b[..., second, :] - a[..., second, first] @ x
+        y = _substitute(xp, a[..., second, second], rest, upper, unit)
+        return xp.concatenate([y, x] if upper else [x, y], -2)
+    out = xp.array(b)
+    for i in range(n - 1, -1, -1) if upper else range(n):
+        known = slice(i + 1, n) if upper else slice(0, i)
+        row = out[..., i, :] - (a[..., i, None, known] @ out[..., known, :])[..., 0, :]
+        out[..., i, :] = row if unit else row / a[..., i, i, None]
+    return out
+
+
+def _solve_triangular_forward(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return _substitute(xp, a, xp.broadcast_to(b, (*lead, *b.shape[-2:])), upper, unit)
+
+
+def _solve_triangular_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, upper: bool, unit: bool) -> Any:
+    back = -(ns.solve_triangular(_mt(ns, a), g, not upper, unit) @ _mt(ns, out))
+    triangle = ns.triu(back, int(unit)) if upper else ns.tril(back, -int(unit))
+    return _unbroadcast(ns, triangle, a_shape)
+
+
+_solve_triangular = Op(
+    "solve_triangular",
+    _solve_triangular_forward,
+    (
+        _solve_triangular_vjp,
+        lambda ns, g, a, b_shape, upper, unit: _unbroadcast(
+            ns, ns.solve_triangular(_mt(ns, a), g, not upper, unit), b_shape
+        ),
+    ),
+    node="LinalgSolveTriangularBackward0",
+)
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The solution of ``A X = B`` (or ``X A = B``) with a triangle of ``A`` alone.
+
+    Args:
+        A: ``(*, n, n)``.
+        B: ``(*, n, k)``.
+        upper: use the upper triangle, otherwise the lower.
+        unitriangular: take the diagonal to be ones.
+    """
+    _matrix("solve_triangular", A, True)
+    _solvable("solve_triangular", A, B, left)
+    if not left:
+        transposed = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
+        return renamed(transposed.mT, "LinalgSolveTriangularBackward0")
+    return apply(_solve_triangular, (A, B), (upper, unitriangular))
+
+
+__all__ = public(globals())
