@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import select
 
 import pytest
 
@@ -49,7 +50,9 @@ def test_on_a_terminal_it_redraws_one_line_with_figures_speed_and_time_left():
         with Progress(100, unit="iterations", file=terminal) as progress:
             progress.update(40, **{"return": 21.5})
         terminal.flush()
-        text = os.read(reader, 65536).decode()
+        text = ""
+        while select.select([reader], [], [], 0.2)[0]:  # a terminal hands out what was written piece by piece
+            text += os.read(reader, 65536).decode()
     os.close(reader)
     assert "return 21.5" in text
     assert "iterations/s" in text
