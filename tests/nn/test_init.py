@@ -14,6 +14,11 @@ torch = pytest.importorskip("torch")
 init = rlgrad.nn.init
 
 
+@pytest.fixture(autouse=True)
+def _same_numbers_every_time():
+    rlgrad.manual_seed(0)
+
+
 def fans(shape):
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field

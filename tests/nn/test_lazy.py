@@ -108,6 +108,7 @@ def test_a_first_batch_that_does_not_fit_is_refused(name, args, shape):
 
 
 def test_a_stack_of_lazy_layers_trains():
+    rlgrad.manual_seed(0)
     net = rlgrad.nn.Sequential(
         rlgrad.nn.LazyConv2d(4, 3), rlgrad.nn.LazyBatchNorm2d(), rlgrad.nn.Flatten(), rlgrad.nn.LazyLinear(2)
     )
