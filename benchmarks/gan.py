@@ -67,7 +67,7 @@ def references(trainer: Any) -> dict[str, Any]:
     from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 
     source, evaluator = trainer.data, trainer.evaluator
-    flat = source.samples.reshape(len(source.samples), -1)
+    flat = source.samples.reshape(len(source.samples), -1).astype(np.float64)
     mixture = GaussianMixture(COMPONENTS, covariance_type="full", random_state=0).fit(flat)
     drawn = mixture.sample(len(source.held_out))[0].reshape(-1, *source.shape)
     return {

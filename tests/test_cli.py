@@ -123,6 +123,15 @@ def test_a_mistake_is_one_clean_message_and_exit_code_2(command, arguments, word
     assert not list(Path().rglob("config.yaml"))
 
 
+def test_a_losss_own_settings_come_before_those_that_suit_the_data(command):
+    _, tuned, _ = command("gan", "data=digits", "--cfg", "job")
+    _, chosen, _ = command("gan", "data=digits", "gan=wgan_gp", "--cfg", "job")
+    assert "r1_gamma: 1.0" in tuned
+    assert "r1_gamma: 0.0" in chosen
+    assert "gradient_penalty: 0.1" in chosen
+    assert "iterations: 4000" in chosen
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -132,6 +141,12 @@ def test_a_mistake_is_one_clean_message_and_exit_code_2(command, arguments, word
         (["data=rng"], r"no data set 'rng'. Did you mean 'ring'\? There are: .*grid, .*ring"),
         (["gan.loss=non_saturatin"], r"non_saturating"),
         (["gan.iterations=0"], r"iterations must be an integer of at least 1; got 0"),
+        (["data=images"], r"data\.path has no value, and needs one: add data\.path=\.\.\."),
+        (["data=images", "data.path=nowhere"], r"there is no folder .*nowhere"),
+        (["net=dcgan"], r"makes square images, and samples have the shape \(2,\): set net=mlp"),
+        (["gan.conditional=projection"], r"needs labels, and this data has none"),
+        (["gan.discriminator_norm=batch"], r"mixes the samples of a batch"),
+        (["gan=wgan_gp", "gan.gradient_penalty=0"], r"unbounded without a limit"),
     ],
 )
 def test_a_mistake_in_the_gan_job_is_one_clean_message(command, arguments, words):

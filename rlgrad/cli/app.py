@@ -163,7 +163,9 @@ def _train(job: Job, config: DictConfig) -> int:
     try:
         if config.resume is not None:
             config = _resumed_config(config, list(hydra_config.overrides.task))
-        values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+        if missing := sorted(OmegaConf.missing_keys(config)):
+            raise UsageError(f"{missing[0]} has no value, and needs one: add {missing[0]}=... to the command.")
+        values = OmegaConf.to_container(config, resolve=True)
         assert isinstance(values, dict)
         with mistakes_of_the_user():
             settings: Any = settings_from(job.settings, values)  # type: ignore[arg-type]

@@ -243,6 +243,8 @@ def images(path: str, size: int = 32, color: bool = True, seed: Seed = None) -> 
     except ImportError as error:
         raise ImportError("reading pictures needs the extra 'images': pip install 'rlgrad[images]'") from error
     folder = Path(path)
+    if not folder.is_dir():
+        raise ValueError(f"data.path={path}: there is no folder {folder.absolute()}")
     files = sorted(f for f in folder.rglob("*") if f.suffix.lower() in (".png", ".jpg", ".jpeg"))
     if not files:
         raise ValueError(f"data.path={path}: there are no .png, .jpg or .jpeg files in {folder.absolute()}")

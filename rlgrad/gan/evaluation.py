@@ -13,7 +13,7 @@ from rlgrad.gan.data import ArraySource, MixtureSource, Source
 from rlgrad.gan.judge import Judge, frechet_distance
 from rlgrad.gan.losses import GANLoss
 from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
-from rlgrad.gan.neighbours import neighbourhood_figures, share_of_copies
+from rlgrad.gan.neighbours import COPIES_OF_NEW, neighbourhood_figures, share_of_copies
 from rlgrad.gan.viz import picture_grid, scatter, scatter_points
 from rlgrad.nn.utils import get_total_norm
 from rlgrad.training.metrics import MetricLogger
@@ -95,7 +95,10 @@ class Evaluator:
         assert isinstance(source, ArraySource)
         labels = source.labels[self._others] if self.conditional and source.labels is not None else None
         figures = self.compare(source.samples[self._others], labels)
-        figures.pop("copies", None)  # training samples are copies of themselves
+        if (
+            "copies" in figures
+        ):  # training samples are copies of themselves; of held-out ones these are so by definition
+            figures["copies"] = COPIES_OF_NEW
         return figures
 
     def compare(self, samples: np.ndarray, labels: np.ndarray | None = None) -> dict[str, float]:

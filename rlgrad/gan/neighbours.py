@@ -8,6 +8,9 @@ import numpy as np
 
 __all__ = ["Neighbourhood", "neighbourhood_figures", "share_of_copies", "squared_distances"]
 
+COPIES_OF_NEW = 0.01
+"""The share of genuinely new samples that count as copies."""
+
 
 def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(n, m) squared Euclidean distances between the rows of (n, d) and (m, d), not below 0."""
@@ -78,5 +81,5 @@ def share_of_copies(samples: np.ndarray, real: np.ndarray, held_out: np.ndarray)
         held_out: (o, ...), real ones that were not.
     """
     fake, true, unseen = (x.reshape(len(x), -1) for x in (samples, real, held_out))
-    threshold = np.quantile(nearest_squared(unseen, true), 0.01)
+    threshold = np.quantile(nearest_squared(unseen, true), COPIES_OF_NEW)
     return float((nearest_squared(fake, true) < threshold).mean())
