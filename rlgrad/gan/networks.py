@@ -71,7 +71,10 @@ class Discriminator(nn.Module):
         normalised = spectral_norm if spectral else _unchanged
         self.head = normalised(nn.Linear(features, 1))
         if self.conditional == "projection":
-            self.embedding = normalised(nn.Embedding(num_classes, features))
+            embedding = nn.Embedding(num_classes, features)
+            # Rows of length 1: longer ones would drown what the head says of the sample itself.
+            nn.init.normal_(embedding.weight, 0.0, features**-0.5)
+            self.embedding = normalised(embedding)
         elif self.conditional == "auxiliary":
             self.classifier = normalised(nn.Linear(features, num_classes))
 

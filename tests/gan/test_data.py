@@ -156,8 +156,11 @@ def test_a_folder_of_pictures_becomes_images_with_its_subfolders_as_classes(tmp_
     (tmp_path / "cats" / "broken.png").write_bytes(b"no picture")
     with pytest.raises(ValueError, match=r"broken\.png cannot be read as a picture"):
         make_data("images", path=str(tmp_path))
-    with pytest.raises(ValueError, match=r"no \.png"):
+    with pytest.raises(ValueError, match=r"there is no folder .*nowhere"):
         make_data("images", path=str(tmp_path / "nowhere"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"no \.png"):
+        make_data("images", path=str(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize("name", ["swiss_roll", "two_moons"])
