@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -218,7 +219,7 @@ def npz(path: str, seed: Seed = None) -> Source:
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in ("samples", "labels", "held_out") if name in file}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as an .npz file of plain arrays: {error}") from error
     if "samples" not in arrays:
         raise ValueError(f"{path} has no array 'samples': write it with np.savez(path, samples=..., labels=...)")

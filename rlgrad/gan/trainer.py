@@ -99,7 +99,7 @@ class GANTrainer:
                 nor freed.
 
         Returns:
-            The losses by name, and the shares of real and generated samples that the discriminator told right.
+            The losses and penalties by name.
         """
         self.penalties.weigh(self.d_steps)
         figures = self._update("discriminator", self.optimizer_d, map(self._losses_d, batches), len(batches))

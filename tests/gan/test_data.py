@@ -136,6 +136,12 @@ def test_npz_files_are_read_and_never_run_code(tmp_path):
     np.savez(tmp_path / "objects.npz", samples=np.array([print], dtype=object))
     with pytest.raises(ValueError, match=r"cannot be read as an \.npz file of plain arrays"):
         make_data("npz", path=str(tmp_path / "objects.npz"))
+    np.save(tmp_path / "array.npy", np.zeros((4, 2)))
+    (tmp_path / "empty.npz").touch()
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "good.npz").read_bytes()[:100])
+    for wrong in ("array.npy", "empty.npz", "cut.npz", "nowhere.npz"):
+        with pytest.raises(ValueError, match=rf"{wrong} cannot be read as an \.npz file"):
+            make_data("npz", path=str(tmp_path / wrong))
     np.savez(tmp_path / "other.npz", images=np.zeros((4, 2)))
     with pytest.raises(ValueError, match="has no array 'samples'"):
         make_data("npz", path=str(tmp_path / "other.npz"))
