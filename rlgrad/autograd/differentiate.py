@@ -19,7 +19,9 @@ from rlgrad.backend.devices import module_of
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 
-def _sequence(value: Any) -> list[Any]:
+def _sequence(value: Any) -> Sequence[Any]:
+    if value.__class__ is list or value.__class__ is tuple:
+        return value
     return [value] if isinstance(value, (Tensor, GradientEdge)) or value is None else list(value)
 
 
@@ -63,7 +65,7 @@ def _root(tensor: Tensor, gradient: Tensor | None, index: int, recorded: bool) -
             f"Mismatch in shape: grad_output[{index}] has a shape of {list(gradient.shape)} and output[{index}] has a shape "
             f"of {list(array.shape)}."
         )
-    if gradient._array.dtype != array.dtype:
+    if gradient._array.dtype is not array.dtype and gradient._array.dtype != array.dtype:
         gradient = gradient.to(tensor.dtype)
     return edge, gradient if recorded else gradient._array
 
@@ -102,8 +104,8 @@ def backward(
             freed or modified in place.
     """
     outputs = _sequence(tensors)
-    given = _sequence(grad_tensors if grad_tensors is not None else grad_variables)
-    gradients = given if given != [None] else [None] * len(outputs)
+    given = grad_variables if grad_tensors is None else grad_tensors
+    gradients = [None] * len(outputs) if given is None else _sequence(given)
     if len(gradients) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
     targets = None
@@ -117,7 +119,10 @@ def backward(
             if isinstance(tensor, Tensor) and not isinstance(edge, LeafNode):
                 tensor.retain_grad()
             targets.append(edge)
-    roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(outputs, gradients, strict=True))]
+    if len(outputs) == 1:
+        roots = [_root(outputs[0], gradients[0], 0, create_graph)]
+    else:
+        roots = [_root(t, g, i, create_graph) for i, (t, g) in enumerate(zip(outputs, gradients, strict=True))]
     keep = create_graph if retain_graph is None else retain_graph
     _run(roots, keep, create_graph, targets, True)
 
@@ -154,8 +159,7 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     wanted, results = _sequence(inputs), _sequence(outputs)
-    given = _sequence(grad_outputs)
-    gradients = given if given != [None] else [None] * len(results)
+    gradients = [None] * len(results) if grad_outputs is None else _sequence(grad_outputs)
     if len(gradients) != len(results):
         raise RuntimeError(f"got {len(results)} outputs and {len(gradients)} grad_outputs")
     targets: list[Node] = []

@@ -223,6 +223,8 @@ class OutputOf(Node):
 
 def owned_copy(array: Any) -> Any:
     """A contiguous, writable array that nobody else holds."""
+    if array.__class__ is _ndarray:
+        return array.copy("K")
     return np.array(array) if isinstance(array, (np.ndarray, np.generic)) else array.copy("C")
 
 

@@ -7,9 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.registry import REGISTRY, apply, apply_list
+from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_list
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import cupy
+
+
+def _registered(name: str) -> Op:
+    try:
+        return REGISTRY[name]
+    except KeyError:
+        raise AttributeError(f"No op is registered as {name!r}.") from None
 
 
 class _Raw:
@@ -21,7 +28,7 @@ class _Raw:
         self.xp = xp
 
     def __getattr__(self, name: str) -> Any:
-        op = REGISTRY[name]
+        op = _registered(name)
         function = getattr(self.xp, op.ufunc) if op.ufunc else functools.partial(op.forward, self.xp)
         setattr(self, name, function)
         return function
@@ -37,7 +44,7 @@ class _Recorded:
     recorded = True
 
     def __getattr__(self, name: str) -> Any:
-        op = REGISTRY[name]
+        op = _registered(name)
         count = len(op.inputs)
 
         def call(*operands: Any) -> Any:
@@ -61,7 +68,8 @@ def _array(value: Any, operands: tuple[Any, ...]) -> Any:
     return np.asarray(value) if like is None else np.asarray(value, like._array.dtype)
 
 
-_numpy = _Raw(np)
+numpy_namespace = _Raw(np)
+"""The namespace for NumPy's arrays."""
 _recorded = _Recorded()
 
 
@@ -79,4 +87,4 @@ def namespace_of(array: Any) -> _Raw:
     """The namespace for a raw array, or for the gradients of a node with several outputs."""
     if isinstance(array, dict):
         array = next(iter(array.values()))
-    return _numpy if isinstance(array, (np.ndarray, np.generic)) else _cupy()
+    return numpy_namespace if isinstance(array, (np.ndarray, np.generic)) else _cupy()

@@ -12,7 +12,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,10 @@ from rlgrad.autograd.graph import (
     stale_error,
 )
 from rlgrad.autograd.modes import modes, no_grad
-from rlgrad.autograd.namespace import namespace_of, recorded_namespace
+from rlgrad.autograd.namespace import namespace_of, numpy_namespace, recorded_namespace
 from rlgrad.autograd.tensor import wrap
 
 _by_sequence = attrgetter("seq")
-_version_of = itemgetter(0)
 _ndarray = np.ndarray
 
 
@@ -70,6 +69,13 @@ def _leading_to(roots: Iterable[Node], targets: set[Node]) -> set[Node]:
     return useful
 
 
+def _push(queue: list[tuple[float, int, Node]], only: Node | None, node: Node) -> None:
+    """Put a node on the heap, after the one that was alone until now."""
+    if only is not None:
+        heappush(queue, (-only.seq, id(only), only))
+    heappush(queue, (-node.seq, id(node), node))
+
+
 def walk(
     roots: Sequence[tuple[Node, Any]],
     keep: bool,
@@ -94,6 +100,7 @@ def walk(
     pending: dict[Node, Any] = {}
     leaves: dict[Any, Any] = {}
     queue: list[tuple[float, int, Node]] = []  # the pending nodes as a heap
+    only: Node | None = None  # the pending node where there is one: a chain needs no heap
     owned: set[Node] = set()  # nodes whose pending gradient is a sum that this walk made
     borrowed: set[Node] = set()  # nodes whose pending gradient somebody else can see
     for node, grad in roots:
@@ -102,13 +109,20 @@ def walk(
         if known is None:
             table[node] = grad
             if table is pending:
-                heappush(queue, (-node.seq, id(node), node))
+                if only is None and not queue:
+                    only = node
+                else:
+                    _push(queue, only, node)
+                    only = None
         else:
             table[node] = known + grad
         borrowed.add(node)
 
-    while queue:
-        node = heappop(queue)[2]
+    while only is not None or queue:
+        if only is None:
+            node = heappop(queue)[2]
+        else:
+            node, only = only, None
         grad = pending.pop(node)
         if useful is not None and node not in useful:
             continue
@@ -125,19 +139,24 @@ def walk(
             parts = pending.get(source)
             if parts is None:
                 parts = pending[source] = {}
-                heappush(queue, (-source.seq, id(source), source))
+                if only is None and not queue:
+                    only = source
+                else:
+                    _push(queue, only, source)
+                    only = None
             known = parts.get(node.index)  # a saved output of a recorded derivative leads to the same output
             parts[node.index] = grad if known is None else known + grad
             continue
         if ns is None:
-            ns = namespace_of(grad)
+            ns = numpy_namespace if grad.__class__ is _ndarray else namespace_of(grad)
 
         plan = node.plan
         saved = node.saved
         if saved is FREED:
             raise freed_error(node)
-        if node.cells and tuple(map(_version_of, node.cells)) != node.versions:
-            raise _annotated(node, stale_error(node))
+        for cell, version in zip(node.cells, node.versions):  # noqa: B905 - equal by construction
+            if cell[0] != version:
+                raise _annotated(node, stale_error(node))
         shares = plan is None and not node.fresh
         if plan is None or plan.joint is not None or anomaly or (hooks is not None and hooks.post):
             if useful is None:
@@ -174,7 +193,11 @@ def walk(
             if known is None:
                 table[edge] = result
                 if table is pending:
-                    heappush(queue, (-edge.seq, id(edge), edge))
+                    if only is None and not queue:
+                        only = edge
+                    else:
+                        _push(queue, only, edge)
+                        only = None
                 if result is grad or shares or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
