@@ -40,4 +40,5 @@ def test_the_examples_of_a_module_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     outcome = doctest.testmod(module, globs={**vars(module), "np": numpy})
-    assert outcome.attempted and not outcome.failed
+    assert outcome.attempted
+    assert not outcome.failed
