@@ -200,7 +200,7 @@ Op("positive", lambda xp, a: a > 0, inputs=1)
 
 _clamp = Op(
     "clamp",
-    lambda xp, a, low, high: xp.clip(a, low, high),
+    lambda xp, a, low, high: a.clip(low, high),
     (lambda ns, g, a, low, high: g * ns.within(a, low, high),),
     node="ClampBackward1",
 )
@@ -217,7 +217,7 @@ Op("within", _within, inputs=1)
 
 _clamp_min = Op(
     "clamp_min",
-    lambda xp, a, low, high: xp.clip(a, low, high),
+    lambda xp, a, low, high: a.clip(low, high),
     (lambda ns, g, a, low, high: g * ns.within(a, low, high),),
     node="ClampMinBackward0",
 )
@@ -251,8 +251,15 @@ _clamp_min_tensor = Op("clamp_min_tensor", _between, _BETWEEN, node="ClampMinBac
 _clamp_max_tensor = Op("clamp_max_tensor", _between, _BETWEEN, node="ClampMaxBackward1")
 
 
+def _plain(limit: Any) -> bool:
+    """A Python number that is not NaN."""
+    return (limit.__class__ is float or limit.__class__ is int) and limit == limit
+
+
 def _clamped(numbers: Op, tensors: Op, input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
     given = [limit for limit in (min, max) if limit is not None]
+    if input._array.dtype.kind == "f" and out is None and all(_plain(limit) for limit in given):
+        return apply(numbers, (input,), (min, max))
     common = dtypes.result_type(input, *given)
     input = input if input.dtype is common else input.to(common)
     if any(isinstance(limit, Tensor) for limit in given):
