@@ -289,13 +289,22 @@ def _apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...]) -> Tensor:
 
 def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = ()) -> Tensor:
     """Run a variadic op on a list of tensors, and record it when a gradient is wanted."""
-    arrays = [tensor._array for tensor in tensors]
-    xp = np if all(array.__class__ is _ndarray for array in arrays) else array_module(op, arrays)
-    out = op.forward(xp, arrays, *attributes)
-    if modes.grad:
-        edges = tuple([edge_of(tensor) for tensor in tensors])
-        if any(edge is not None for edge in edges):
-            return record(op, op.plan(()), (), [], edges, attributes, out)
+    arrays: list[Any] = []
+    edges: list[Any] = []
+    xp: Any = np
+    flows = False
+    for tensor in tensors:
+        array, edge = tensor._array, tensor._edge
+        arrays.append(array)
+        if array.__class__ is not _ndarray:
+            xp = None
+        if edge is VIEW:
+            edge = tensor._view.edge(tensor)  # type: ignore[union-attr]
+        edges.append(edge)
+        flows = flows or edge is not None
+    out = op.forward(xp or array_module(op, arrays), arrays, *attributes)
+    if flows and modes.grad:
+        return record(op, op.plan(()), (), [], tuple(edges), attributes, out)
     return wrap(out)
 
 

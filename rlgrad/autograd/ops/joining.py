@@ -31,22 +31,27 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     """Join tensors along an existing dimension."""
     tensors = _same_dtypes("cat", tensors)
     shapes = [x._array.shape for x in tensors]
-    if any(s == (0,) for s in shapes) and any(s != (0,) for s in shapes):
+    if (0,) in shapes and any(s != (0,) for s in shapes):
         tensors = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors here
         shapes = [x._array.shape for x in tensors]
     if not shapes[0]:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     dim = one_dim(dim, len(shapes[0]))
-    for position, shape in enumerate(shapes):
-        if len(shape) != len(shapes[0]) or any(
-            a != b for d, (a, b) in enumerate(zip(shape, shapes[0], strict=True)) if d != dim
-        ):
-            raise RuntimeError(
-                f"Sizes of tensors must match except in dimension {dim}. Got {list(shape)} for tensor number {position} in "
-                f"the list, expected {list(shapes[0])}"
-            )
-    result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))
+    try:
+        result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))
+    except (ValueError, IndexError):
+        raise _different_sizes(shapes, dim) from None
     return result if out is None else write_out(out, result)
+
+
+def _different_sizes(shapes: list[tuple[int, ...]], dim: int) -> RuntimeError:
+    """The error that names the first shape which does not fit the others."""
+    rests = [(*shape[:dim], *shape[dim + 1 :]) for shape in shapes]
+    position = next(i for i, rest in enumerate(rests) if rest != rests[0])
+    return RuntimeError(
+        f"Sizes of tensors must match except in dimension {dim}. Got {list(shapes[position])} for tensor number {position} in "
+        f"the list, expected {list(shapes[0])}"
+    )
 
 
 concat = concatenate = cat
@@ -56,11 +61,12 @@ def _same_dtypes(name: str, tensors: Sequence[Tensor]) -> list[Tensor]:
     tensors = list(tensors)
     if not tensors:
         raise (ValueError if name == "cat" else RuntimeError)(f"{name}(): expected a non-empty list of Tensors")
+    different = False
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
-    first = tensors[0]._array.dtype
-    if all(x._array.dtype is first for x in tensors):
+        different = different or tensor._array.dtype is not tensors[0]._array.dtype
+    if not different:
         return tensors
     common = dtypes.result_type(*tensors)
     return [x.to(common) for x in tensors]
@@ -70,7 +76,12 @@ def _stack_vjp(ns: Any, g: Any, wants: Sequence[bool], dim: int) -> list[Any]:
     return [ns.select(g, dim, i) if wanted else None for i, wanted in enumerate(wants)]
 
 
-_stack = Op("stack", lambda xp, arrays, dim: xp.stack(arrays, axis=dim), _stack_vjp, variadic=True)
+def _stack_forward(xp: Any, arrays: Any, dim: int) -> Any:
+    place = (*[slice(None)] * dim, None)
+    return xp.concatenate([array[place] for array in arrays], axis=dim)
+
+
+_stack = Op("stack", _stack_forward, _stack_vjp, variadic=True)
 
 
 def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
