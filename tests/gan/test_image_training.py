@@ -232,3 +232,17 @@ def test_wrong_labels_and_latents_are_refused():
         trainer.sample(2, latent=np.zeros((2, 5), np.float32))
     with pytest.raises(ValueError, match="this one was trained without"):
         GANTrainer(small(), source()).sample(2, labels=[0, 1])
+
+
+@pytest.mark.parametrize("loss", ["non_saturating", "relativistic", "wasserstein"])
+def test_adaptive_augmentation_sets_in_when_the_discriminator_wins_whatever_its_scores(loss):
+    trainer = GANTrainer(
+        small(net="mlp", loss=loss, augment=("cutout",), augment_target=0.6, learning_rate=0.01), source()
+    )
+    batch = trainer._batch()
+    for _ in range(40):  # one batch again and again, which the discriminator comes to know
+        trainer.step_d(batch)
+    before = trainer.augmentation.probability
+    for _ in range(10):
+        trainer.step_d(batch)
+    assert trainer.augmentation.probability > before
