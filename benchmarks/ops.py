@@ -183,6 +183,15 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
+def print_table(table: dict[str, tuple[float, float]], columns: int = 3) -> None:
+    """Print both ratios of every function in alphabetical order, column after column."""
+    cells = [f"{name:<32.32} {forward:5.2f} {both:5.2f}" for name, (forward, both) in sorted(table.items())]
+    rows = -(-len(cells) // columns)
+    print("  every function, forward and with backward:")
+    for row in range(rows):
+        print("    " + "   ".join(cells[row::rows]))
+
+
 def main() -> None:
     import torch
 
@@ -212,6 +221,7 @@ def main() -> None:
             goal = f" (goal {GOALS[size]})" if size in GOALS else ""
             print(f"  {what}: geometric mean {geometric_mean(list(ratios.values())):.2f}{goal}")
             print("    slowest: " + ", ".join(f"{name} {ratios[name]:.2f}" for name in slowest))
+        print_table(table)
     if skipped:
         print("\nnot measured: " + ", ".join(skipped))
 
