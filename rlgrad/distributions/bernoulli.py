@@ -12,7 +12,7 @@ import rlgrad
 from rlgrad import Tensor
 from rlgrad.autograd.tensor import wrap
 from rlgrad.distributions import constraints
-from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, draw
+from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, draw, enumerated
 from rlgrad.nn.functional import logsigmoid
 
 __all__ = ["Bernoulli", "BinaryDistribution"]
@@ -113,6 +113,5 @@ class Bernoulli(BinaryDistribution):
         return wrap((uniform < probs._array).astype(probs._array.dtype))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = rlgrad.arange(2, dtype=self.probs.dtype, device=self.probs.device)
-        values = values.reshape(-1, *[1] * len(self.batch_shape))
-        return values.expand(2, *self.batch_shape) if expand else values
+        outcomes = rlgrad.arange(2, dtype=self.probs.dtype, device=self.probs.device)
+        return enumerated(outcomes, self.batch_shape, expand)

@@ -14,10 +14,10 @@ from rlgrad.autograd.tensor import wrap
 from rlgrad.backend.devices import module_of
 from rlgrad.distributions import constraints
 from rlgrad.distributions.constraints import Constraint
-from rlgrad.distributions.distribution import Distribution, RandomSource, draw
+from rlgrad.distributions.distribution import Distribution, RandomSource, draw, enumerated
 from rlgrad.distributions.kernels import categorical_entropy, chosen
 
-__all__ = ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough", "checked_mask"]
+__all__ = ["Categorical", "OneHotCategorical", "OneHotCategoricalStraightThrough", "OverCategories", "checked_mask"]
 
 
 class Categorical(Distribution):
@@ -141,12 +141,37 @@ class Categorical(Distribution):
         return wrap(xp.asarray((array / times).argmax(-1)))
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = rlgrad.arange(self.num_outcomes, device=self.probs.device)
-        values = values.reshape(-1, *[1] * len(self.batch_shape))
-        return values.expand(self.num_outcomes, *self.batch_shape) if expand else values
+        return enumerated(rlgrad.arange(self.num_outcomes, device=self.probs.device), self.batch_shape, expand)
 
 
-class OneHotCategorical(Distribution):
+class OverCategories(Distribution):
+    """What distributions share over vectors with an entry for each of K outcomes of a `Categorical`.
+
+    Args:
+        categorical: the distribution of the outcomes.
+    """
+
+    def __init__(self, categorical: Categorical, validate_args: bool | None = None) -> None:
+        self._categorical = categorical
+        super().__init__(categorical.batch_shape, (categorical.num_outcomes,), validate_args)
+
+    def expand(self, batch_shape: Sequence[int]) -> Any:
+        new = super().expand(batch_shape)
+        new._categorical = self._categorical.expand(batch_shape)
+        return new
+
+    @property
+    def logits(self) -> Tensor:
+        """(*batch_shape, K) normalised log-probabilities."""
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """(*batch_shape, K) probabilities that sum to 1."""
+        return self._categorical.probs
+
+
+class OneHotCategorical(OverCategories):
     """`Categorical` whose outcomes are one-hot vectors of length K.
 
     Args:
@@ -166,23 +191,7 @@ class OneHotCategorical(Distribution):
         *,
         mask: Tensor | np.ndarray | None = None,
     ) -> None:
-        self._categorical = Categorical(probs, logits, validate_args, mask=mask)
-        super().__init__(self._categorical.batch_shape, (self._categorical.num_outcomes,), validate_args)
-
-    def expand(self, batch_shape: Sequence[int]) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
-
-    @property
-    def logits(self) -> Tensor:
-        """(*batch_shape, K) normalised log-probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """(*batch_shape, K) probabilities that sum to 1."""
-        return self._categorical.probs
+        super().__init__(Categorical(probs, logits, validate_args, mask=mask), validate_args)
 
     @property
     def mean(self) -> Tensor:

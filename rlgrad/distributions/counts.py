@@ -12,7 +12,14 @@ from rlgrad import Tensor
 from rlgrad.autograd.tensor import wrap
 from rlgrad.distributions import constraints
 from rlgrad.distributions.bernoulli import BinaryDistribution
-from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, draw, standard_exponential
+from rlgrad.distributions.distribution import (
+    Distribution,
+    RandomSource,
+    broadcast,
+    draw,
+    enumerated,
+    standard_exponential,
+)
 from rlgrad.nn.functional import logsigmoid
 
 __all__ = ["Binomial", "Geometric", "Poisson"]
@@ -165,6 +172,5 @@ class Binomial(BinaryDistribution):
         top = int(counts.max())
         if not bool((counts == top).all()):
             raise NotImplementedError("Binomials of unequal total_count have supports of unequal size.")
-        values = rlgrad.from_numpy(np.arange(1 + top)).to(self.probs.device, self.probs.dtype)
-        values = values.reshape(-1, *[1] * len(self.batch_shape))
-        return values.expand(1 + top, *self.batch_shape) if expand else values
+        outcomes = rlgrad.arange(1 + top, dtype=self.probs.dtype, device=self.probs.device)
+        return enumerated(outcomes, self.batch_shape, expand)

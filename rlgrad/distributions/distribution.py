@@ -205,6 +205,12 @@ def broadcast(**parameters: Tensor | float) -> tuple[tuple[Tensor, ...], tuple[i
     return tuple(t if s == shape else t.expand(*shape) for t, s in zip(tensors, shapes, strict=True)), shape
 
 
+def enumerated(outcomes: Tensor, batch_shape: Sequence[int], expand: bool) -> Tensor:
+    """`outcomes: (n,)` along a new first axis before those of the batch, as `enumerate_support` gives them."""
+    values = outcomes.reshape(-1, *[1] * len(batch_shape))
+    return values.expand(-1, *batch_shape) if expand else values
+
+
 def draw(
     like: Tensor, shape: Sequence[int], generator: RandomSource, sampler: Callable[..., Any], *parameters: Tensor
 ) -> Any:

@@ -18,6 +18,7 @@ from rlgrad.distributions.distribution import (
     standard_uniform,
 )
 from rlgrad.distributions.gamma import Chi2
+from rlgrad.distributions.location_scale import LocationScale
 
 __all__ = ["Cauchy", "Gumbel", "StudentT"]
 
@@ -25,7 +26,7 @@ EULER = 0.57721566490153286060
 """The Euler-Mascheroni constant."""
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Cauchy distributions, one per element; they have neither mean nor variance.
 
     Args:
@@ -33,22 +34,9 @@ class Cauchy(Distribution):
         scale: half the distance between the quartiles, positive.
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample = True
-    _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
-        super().__init__(shape, (), validate_args)
-
     @property
     def mean(self) -> Tensor:
         return rlgrad.full_like(self.loc, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -76,7 +64,7 @@ class Cauchy(Distribution):
         return self.icdf(standard_uniform(self.loc, self._shape(sample_shape), generator))
 
 
-class Gumbel(Distribution):
+class Gumbel(LocationScale):
     """Gumbel distributions of largest values, one per element.
 
     Args:
@@ -84,22 +72,9 @@ class Gumbel(Distribution):
         scale: spread, positive.
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample = True
-    _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
-        super().__init__(shape, (), validate_args)
-
     @property
     def mean(self) -> Tensor:
         return self.loc + self.scale * EULER
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

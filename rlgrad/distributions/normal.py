@@ -11,13 +11,14 @@ from rlgrad import Size, Tensor
 from rlgrad.distributions import constraints
 from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, standard_normal
 from rlgrad.distributions.kernels import normal_log_prob
+from rlgrad.distributions.location_scale import LocationScale
 
 __all__ = ["DiagonalNormal", "HalfNormal", "Normal"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class Normal(Distribution):
+class Normal(LocationScale):
     """Normal distributions, one per element of `loc` and `scale`.
 
     Args:
@@ -29,23 +30,6 @@ class Normal(Distribution):
         >>> Normal(rlgrad.zeros(2), rlgrad.ones(2)).log_prob(rlgrad.zeros(2))
         tensor([-0.9189, -0.9189])
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample = True
-    _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
-        super().__init__(shape, (), validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:

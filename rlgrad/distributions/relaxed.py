@@ -14,8 +14,8 @@ import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions import constraints
 from rlgrad.distributions.bernoulli import BinaryDistribution
-from rlgrad.distributions.categorical import Categorical
-from rlgrad.distributions.distribution import Distribution, RandomSource, standard_exponential, standard_uniform
+from rlgrad.distributions.categorical import Categorical, OverCategories
+from rlgrad.distributions.distribution import RandomSource, standard_exponential, standard_uniform
 from rlgrad.distributions.transformed import TransformedDistribution
 from rlgrad.distributions.transforms import ExpTransform, SigmoidTransform
 from rlgrad.nn.functional import logsigmoid
@@ -43,7 +43,7 @@ class _LogitRelaxedBernoulli(BinaryDistribution):
         return (noise.clamp(limits.tiny, 1 - limits.eps).logit() + self.logits) / self.temperature
 
 
-class _ExpRelaxedCategorical(Distribution):
+class _ExpRelaxedCategorical(OverCategories):
     """The logarithm of a `RelaxedOneHotCategorical`."""
 
     support: Any = constraints.real_vector
@@ -51,23 +51,7 @@ class _ExpRelaxedCategorical(Distribution):
 
     def __init__(self, temperature: Tensor | float, probs: Any, logits: Any, validate_args: bool | None) -> None:
         self.temperature = rlgrad.as_tensor(temperature)
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, (self._categorical.num_outcomes,), validate_args)
-
-    def expand(self, batch_shape: Sequence[int]) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
-
-    @property
-    def logits(self) -> Tensor:
-        """(*batch_shape, K) normalised log-probabilities."""
-        return self._categorical.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """(*batch_shape, K) probabilities that sum to 1."""
-        return self._categorical.probs
+        super().__init__(Categorical(probs, logits, validate_args), validate_args)
 
     def log_prob(self, value: Tensor) -> Tensor:
         count = self.event_shape[0]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions import constraints
 from rlgrad.distributions.constraints import Constraint
 from rlgrad.distributions.distribution import Distribution, RandomSource, broadcast, standard_uniform
+from rlgrad.distributions.location_scale import LocationScale
 
 __all__ = ["Laplace", "Uniform"]
 
@@ -83,7 +83,7 @@ class Uniform(Distribution):
         return self.low + noise * (self.high - self.low)
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Laplace (double exponential) distributions, one per element.
 
     Args:
@@ -95,23 +95,6 @@ class Laplace(Distribution):
         >>> Laplace(rlgrad.zeros(1), rlgrad.ones(1)).cdf(rlgrad.zeros(1))
         tensor([0.5000])
     """
-
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support: Any = constraints.real
-    has_rsample = True
-    _batched = {"loc": 0, "scale": 0}
-
-    def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None) -> None:
-        (self.loc, self.scale), shape = broadcast(loc=loc, scale=scale)
-        super().__init__(shape, (), validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:
