@@ -356,3 +356,17 @@ def test_a_number_beside_a_mask_keeps_its_value_in_recorded_derivatives():
     plain, = rlgrad.autograd.grad(y, x, seed, retain_graph=True)  # fmt: skip
     recorded, = rlgrad.autograd.grad(y, x, seed.requires_grad_(), create_graph=True)  # fmt: skip
     np.testing.assert_allclose(recorded.detach().numpy(), plain.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mm", "bmm", "mv", "dot", "matmul"])
+def test_products_write_into_what_they_are_given(name):
+    rng = np.random.default_rng(0)
+    shapes = {"mm": ((2, 3), (3, 4)), "bmm": ((2, 2, 3), (2, 3, 2)), "mv": ((2, 3), (3,)), "dot": ((3,), (3,))}
+    a, b = (rlgrad.from_numpy(rng.standard_normal(s)) for s in shapes.get(name, ((2, 1, 3), (3, 2))))
+    function = getattr(rlgrad, name)
+    expected = function(a, b)
+    out = rlgrad.empty(0, dtype=rlgrad.float64)
+    assert function(a, b, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), expected.numpy())
+    with pytest.raises(RuntimeError, match="out="):
+        function(a.clone().requires_grad_(), b, out=out)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, public
+from rlgrad.autograd.ops.define import many_dims, method, public, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -59,7 +59,7 @@ def _matched(name: str, a: Tensor, b: Tensor) -> None:
 
 
 @method
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product of two matrices ``(n, m)`` and ``(m, p)``."""
     _matched("mm", input, mat2)
     a, b = input._array.shape, mat2._array.shape
@@ -67,21 +67,23 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError(f"mm expects two matrices, got tensors of shape {list(a)} and {list(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
-    return apply(_mm, (input, mat2))
+    result = apply(_mm, (input, mat2))
+    return result if out is None else write_out(out, result)
 
 
 @method
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Product of a matrix ``(n, m)`` and a vector ``(m,)``."""
     _matched("mv", input, vec)
     a, b = input._array.shape, vec._array.shape
     if len(a) != 2 or len(b) != 1 or a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input {list(a)}, vec {list(b)}")
-    return apply(_mv, (input, vec))
+    result = apply(_mv, (input, vec))
+    return result if out is None else write_out(out, result)
 
 
 @method
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Inner product of two vectors."""
     _matched("dot", input, tensor)
     a, b = input._array.shape, tensor._array.shape
@@ -91,7 +93,8 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor {list(a)} and src {list(b)} to have the same number of elements"
         )
-    return apply(_dot, (input, tensor))
+    result = apply(_dot, (input, tensor))
+    return result if out is None else write_out(out, result)
 
 
 @method
@@ -107,7 +110,7 @@ ger = outer
 
 
 @method
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix products of two batches ``(b, n, m)`` and ``(b, m, p)``."""
     _matched("bmm", input, mat2)
     a, b = input._array.shape, mat2._array.shape
@@ -117,12 +120,15 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
-    return apply(_bmm, (input, mat2))
+    result = apply(_bmm, (input, mat2))
+    return result if out is None else write_out(out, result)
 
 
 @method
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product with vectors on either side and broadcast batch dimensions, as ``@``."""
+    if out is not None:
+        return write_out(out, matmul(input, other))
     _matched("matmul", input, other)
     a, b = input._array.shape, other._array.shape
     left, right = len(a), len(b)
