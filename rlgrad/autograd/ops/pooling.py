@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.resampling import along_dim, area_matrix
 from rlgrad.autograd.registry import Op, apply
@@ -55,6 +56,11 @@ def _max_forward(
     xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, dilation: Extents, windows: Extents
 ) -> tuple[Any, Any]:
     out, rank = windows, len(kernel)
+    if xp is np and 0 < a.size <= small_pools.LIMIT and max(dilation) == 1:
+        table = small_pools.windows(a.shape[-rank:], out, kernel, stride, pad)
+        found = None if table is None else small_pools.maxima(a, table, out)
+        if found is not None:
+            return found
     if xp is np and rank < 3 and a.size and jit.suits(a):
         return _max_compiled(a, kernel, stride, pad, dilation, out)
     spatial = a.shape[-rank:]
@@ -109,6 +115,11 @@ def _flat(a: Any, rank: int) -> tuple[int, ...]:
 
 
 def _plane_gather(xp: Any, a: Any, index: Any, rank: int) -> Any:
+    if xp is np and 0 < a.size <= small_pools.LIMIT:
+        planes = math.prod(a.shape[:-rank])
+        return a.reshape(-1)[small_pools.numbers(planes, a.size // planes, index.reshape(planes, -1))].reshape(
+            index.shape
+        )
     flat = xp.take_along_axis(a.reshape(_flat(a, rank)), index.reshape(_flat(index, rank)), -1)
     return flat.reshape(index.shape)
 
@@ -118,12 +129,15 @@ def _plane_scatter(xp: Any, g: Any, index: Any, spatial: Extents, distinct: bool
     rank, size = len(spatial), math.prod(spatial)
     lead = g.shape[:-rank]
     planes = math.prod(lead)
-    if xp is np and g.size and jit.suits(g):
+    small = xp is np and g.size <= small_pools.LIMIT
+    if xp is np and not small and jit.suits(g):
         out = np.zeros((planes, size), g.dtype)
         values, places = (np.ascontiguousarray(a).reshape(planes, -1) for a in (g, index))
         jit.shared(jit.kernels().plane_scatter, planes, g.size, values, places, distinct, out)
         return out.reshape(*lead, *spatial)
-    where = (xp.arange(planes)[:, None] * size + index.reshape(planes, math.prod(g.shape[-rank:]))).reshape(-1)
+    places = index.reshape(planes, math.prod(g.shape[-rank:]))
+    where = small_pools.numbers(planes, size, places) if small else xp.arange(planes)[:, None] * size + places
+    where = where.reshape(-1)
     values = g.reshape(-1)
     if distinct:
         out = xp.zeros(planes * size, g.dtype)
@@ -257,7 +271,13 @@ def max_pool2d(
 
 def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, windows: Extents, scale: Any) -> Any:
     out, ones = windows, (1,) * len(kernel)
-    buffer = _padded(xp, a, pad, _cover(out, kernel, stride, ones), 0)
+    cover = _cover(out, kernel, stride, ones)
+    table = small_pools.inner_windows(xp, a, a.shape[a.ndim - len(kernel) :], kernel, stride, pad, out, cover)
+    if table is not None:
+        total = small_pools.sums(a, table, out)
+        total *= _scale(xp, scale, total.dtype)
+        return total
+    buffer = _padded(xp, a, pad, cover, 0)
     total = None
     for _, part in _parts(out, kernel, stride, ones):
         if total is None:
@@ -285,9 +305,13 @@ def _window_spread(
 ) -> Any:
     out, ones = windows, (1,) * len(kernel)
     cover = _cover(out, kernel, stride, ones)
+    g = g * _scale(xp, scale, g.dtype)
+    if all(s >= k for s, k in zip(stride, kernel, strict=True)):
+        table = small_pools.inner_windows(xp, g, spatial, kernel, stride, pad, out, cover)
+        if table is not None:
+            return small_pools.spread(g, table, spatial)
     full = tuple([max(p + n, c) for p, n, c in zip(pad, spatial, cover, strict=True)])
     buffer = xp.zeros((*g.shape[: -len(kernel)], *full), g.dtype)
-    g = g * _scale(xp, scale, g.dtype)
     for _, part in _parts(out, kernel, stride, ones):
         buffer[part] += g
     return buffer[(Ellipsis, *[slice(p, p + n) for p, n in zip(pad, spatial, strict=True)])]
@@ -439,6 +463,13 @@ def _adaptive_max(name: str, input: Tensor, output_size: Any, rank: int, return_
     spatial, out = _adaptive(name, input, output_size, rank)
     array = input._array
     xp = module_of(array)
+    if xp is np and 0 < array.size <= small_pools.LIMIT and min(out):
+        table = small_pools.adaptive_windows(spatial, out)
+        found = None if table is None else small_pools.maxima(array, table, out)
+        if found is not None:
+            places = wrap(found[1])
+            values = apply(_plane_gather_op, (input, places), (rank,))
+            return (values, places) if return_indices else values
     index = xp.empty((*array.shape[:-rank], *out), np.int64)
     for cell in itertools.product(*[list(enumerate(_bounds(n, m))) for n, m in zip(spatial, out, strict=True)]):
         part = array[(Ellipsis, *[slice(*bounds) for _, bounds in cell])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -33,6 +34,7 @@ def _weighted(size: int, columns: np.ndarray, weights: np.ndarray) -> np.ndarray
     return matrix
 
 
+@functools.lru_cache(64)
 def linear_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
     """Linear interpolation between the two nearest elements."""
     step = _step(size, out, align_corners, scale)
@@ -49,6 +51,7 @@ def _cubic(x: np.ndarray, a: float) -> np.ndarray:
     return np.where(x <= 1, near, np.where(x < 2, far, 0.0))
 
 
+@functools.lru_cache(64)
 def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
     """Cubic convolution of the four nearest elements."""
     step = _step(size, out, align_corners, scale)
@@ -60,6 +63,7 @@ def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) 
 def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Callable[..., np.ndarray]:
     """Interpolation whose kernel is stretched over all elements that shrink into one."""
 
+    @functools.lru_cache(64)
     def matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
         step = _step(size, out, align_corners, scale)
         stretch = max(step, 1.0)
@@ -74,6 +78,7 @@ def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Calla
     return matrix
 
 
+@functools.lru_cache(64)
 def area_matrix(size: int, out: int) -> np.ndarray:
     """Means of ``out`` windows of nearly equal extents that cover all elements."""
     matrix = np.zeros((out, size))
