@@ -196,7 +196,8 @@ class Agent(ABC):
         return tensor if self.device == "cpu" else tensor.to(self.device)
 
     def array(self, tensor: Tensor) -> np.ndarray:
-        """A tensor without a history as an array; on the CPU it shares the memory."""
+        """The numbers of a tensor, without its history; on the CPU they share the memory. The opposite of `tensor`."""
+        tensor = tensor.detach()
         return tensor.numpy() if self.device == "cpu" else tensor.cpu().numpy()
 
     def descend(

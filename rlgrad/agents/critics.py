@@ -7,8 +7,9 @@ from functools import reduce
 
 import rlgrad
 from rlgrad import Tensor, nn
+from rlgrad.nn import functional as F
 
-__all__ = ["chosen_values", "least", "make_critics", "values"]
+__all__ = ["chosen_values", "least", "make_critics", "squared_error", "values"]
 
 
 def make_critics(build: Iterable[nn.Module], given: Sequence[nn.Module] | None) -> nn.ModuleList:
@@ -48,3 +49,9 @@ def least(opinions: Sequence[Tensor]) -> Tensor:
     section 4.2.
     """
     return reduce(rlgrad.minimum, opinions)
+
+
+def squared_error(opinions: Sequence[Tensor], target: Tensor) -> Tensor:
+    """Mean squared error of (n,) values from `target: (n,)`, summed over the critics."""
+    errors = [F.mse_loss(value, target) for value in opinions]
+    return sum(errors[1:], errors[0])

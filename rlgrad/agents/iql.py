@@ -14,12 +14,11 @@ import rlgrad
 from rlgrad import Tensor
 from rlgrad.agents.buffers import Transitions
 from rlgrad.agents.config import require
-from rlgrad.agents.critics import chosen_values, least
+from rlgrad.agents.critics import chosen_values, least, squared_error
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
 from rlgrad.agents.offline import Dataset
 from rlgrad.agents.soft_policy import SoftPolicy
 from rlgrad.nn import ModuleList
-from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 
 __all__ = ["IQL", "IQLConfig", "expectile_loss"]
@@ -115,7 +114,7 @@ class IQL(OffPolicyAgent):
         self.minimize(self.value_optimizer, value_loss, "value")
 
         q = chosen_values(self.critics, obs, actions)
-        critic_loss = sum((F.mse_loss(value, target) for value in q[1:]), F.mse_loss(q[0], target))
+        critic_loss = squared_error(q, target)
         critic_norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
 
         weights = (advantage.detach() * config.temperature).exp().clamp(max=config.max_weight)

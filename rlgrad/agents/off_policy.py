@@ -212,11 +212,6 @@ class OffPolicyAgent(Agent):
         """Encoded observations (n, ...) as the networks want them: normalised if so set, images as bytes."""
         return self.tensor(self.observation_stats.normalize(obs) if self.config.normalize_observations else obs)
 
-    def array(self, tensor: Tensor) -> np.ndarray:
-        """The numbers of a tensor, without its history; the opposite of `tensor`."""
-        tensor = tensor.detach()
-        return np.asarray((tensor if self.device == "cpu" else tensor.cpu()).numpy())
-
     def make_optimizer(self, *modules: nn.Module) -> Any:
         """The optimizer of the settings over the parameters of `modules`."""
         parameters = [parameter for module in modules for parameter in module.parameters()]

@@ -10,9 +10,9 @@ import numpy as np
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-import rlgrad.envs
 from rlgrad.agents.spaces import ActionCodec, ObservationCodec
 from rlgrad.agents.tracking import EpisodeTracker
+from rlgrad.envs import restore, state_of
 from rlgrad.training import NonFiniteError
 
 __all__ = ["Runner", "Step", "action_masks", "refuse_non_finite", "stack"]
@@ -122,8 +122,7 @@ class Runner:
     def state_dict(self) -> dict[str, Any]:
         """The running episodes, as far as the environment gives its state."""
         state: dict[str, Any] = {"tracker": self.tracker.state_dict(), "running": None}
-        state_of = getattr(rlgrad.envs, "state_of", None)
-        if self.obs is not None and state_of is not None:
+        if self.obs is not None:
             inside = state_of(self.envs)
             if inside is not None:
                 masks = {name: self.infos[name] for name in ("action_mask", "_action_mask") if name in self.infos}
@@ -141,7 +140,7 @@ class Runner:
         if running is None:
             self.obs = None
             return False
-        rlgrad.envs.restore(self.envs, running["envs"])
+        restore(self.envs, running["envs"])
         self.obs, self.starts, self.infos = running["obs"], running["starts"], dict(running["masks"])
         return True
 

@@ -18,11 +18,10 @@ from rlgrad import nn
 from rlgrad.agents.buffers import Transitions
 from rlgrad.agents.config import require
 from rlgrad.agents.cql import conservative_gap
-from rlgrad.agents.critics import chosen_values, make_critics
+from rlgrad.agents.critics import chosen_values, make_critics, squared_error
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
 from rlgrad.agents.offline import Dataset
 from rlgrad.agents.soft_policy import SoftPolicy, Temperature
-from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 
 __all__ = ["SAC", "CQLConfig", "SACConfig"]
@@ -136,7 +135,7 @@ class SAC(OffPolicyAgent):
             value, log_prob = self.policy.expectations(self.target_critics, next_obs, generator)
             target = rewards + discounts * (value - alpha * log_prob)
         q = chosen_values(self.critics, obs, actions)
-        critic_loss = sum((F.mse_loss(value, target) for value in q[1:]), F.mse_loss(q[0], target)) * 0.5
+        critic_loss = squared_error(q, target) * 0.5
         if config.conservative_weight:
             gap = conservative_gap(self.policy, self.critics, obs, next_obs, q, config.sampled_actions, generator)
             critic_loss = critic_loss + config.conservative_weight * gap

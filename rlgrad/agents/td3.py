@@ -16,11 +16,10 @@ import rlgrad
 from rlgrad import nn
 from rlgrad.agents.buffers import Transitions
 from rlgrad.agents.config import require
-from rlgrad.agents.critics import least, make_critics, values
+from rlgrad.agents.critics import least, make_critics, squared_error, values
 from rlgrad.agents.exploration import make_noise
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
 from rlgrad.agents.offline import Dataset
-from rlgrad.nn import functional as F
 from rlgrad.optim import polyak_update
 
 __all__ = ["TD3", "DDPGConfig", "TD3Config"]
@@ -142,7 +141,7 @@ class TD3(OffPolicyAgent):
                 next_actions = (next_actions + self.tensor(noise)).clamp(-1.0, 1.0)
             target = rewards + discounts * least(values(self.target_critics, next_obs, next_actions))
         q = values(self.critics, obs, actions)
-        critic_loss = sum((F.mse_loss(value, target) for value in q[1:]), F.mse_loss(q[0], target))
+        critic_loss = squared_error(q, target)
         norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
 
         if self.num_updates % config.policy_delay == 0:
