@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.optim.optimizer import Optimizer, rate
+from rlgrad.optim.optimizer import Optimizer, average, average_square, rate
 
 
 class Adamax(Optimizer):
@@ -58,9 +58,7 @@ class Adamax(Optimizer):
             grad += values
         beta1, beta2 = group["betas"]
         mean, largest = state
-        mean *= beta1
-        xp.multiply(grad, 1 - beta1, scratch)
-        mean += scratch
+        average(xp, mean, grad, beta1, scratch)
         xp.abs(grad, scratch)
         scratch += group["eps"]
         largest *= beta2
@@ -140,13 +138,8 @@ class NAdam(Optimizer):
             if not group["decoupled_weight_decay"]:
                 grad += values
         mean, square = state
-        mean *= beta1
-        xp.multiply(grad, 1 - beta1, scratch)
-        mean += scratch
-        square *= beta2
-        xp.multiply(grad, grad, scratch)
-        scratch *= 1 - beta2
-        square += scratch
+        average(xp, mean, grad, beta1, scratch)
+        average_square(xp, square, grad, beta2, scratch)
         momentum, following = self._momentum(group, step), self._momentum(group, step + 1)
         product = self.scalars["mu_product"]
         grad *= lr * (1 - momentum) / (1 - product)
@@ -212,13 +205,8 @@ class RAdam(Optimizer):
             if not group["decoupled_weight_decay"]:
                 grad += values
         mean, square = state
-        mean *= beta1
-        xp.multiply(grad, 1 - beta1, scratch)
-        mean += scratch
-        square *= beta2
-        xp.multiply(grad, grad, scratch)
-        scratch *= 1 - beta2
-        square += scratch
+        average(xp, mean, grad, beta1, scratch)
+        average_square(xp, square, grad, beta2, scratch)
         bias2 = 1 - beta2**step
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * step * beta2**step / bias2

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.optim.optimizer import Optimizer, rate
+from rlgrad.optim.optimizer import Optimizer, average_square, rate
 
 
 class Adadelta(Optimizer):
@@ -62,20 +62,14 @@ class Adadelta(Optimizer):
             grad += values
         rho, eps = group["rho"], group["eps"]
         square, changes = state
-        square *= rho
-        xp.multiply(grad, grad, scratch)
-        scratch *= 1 - rho
-        square += scratch
+        average_square(xp, square, grad, rho, scratch)
         xp.add(changes, eps, scratch)
         xp.sqrt(scratch, scratch)
         grad *= scratch
         xp.add(square, eps, scratch)
         xp.sqrt(scratch, scratch)
         grad /= scratch
-        changes *= rho
-        xp.multiply(grad, grad, scratch)
-        scratch *= 1 - rho
-        changes += scratch
+        average_square(xp, changes, grad, rho, scratch)
         grad *= rate(group)
 
 

@@ -277,6 +277,21 @@ def rate(group: dict[str, Any]) -> float:
     return float(group["lr"])
 
 
+def average(xp: Any, mean: Any, values: Any, keep: float, scratch: Any) -> None:
+    """Bring a running mean up to date: ``mean = keep * mean + (1 - keep) * values``."""
+    mean *= keep
+    xp.multiply(values, 1 - keep, scratch)
+    mean += scratch
+
+
+def average_square(xp: Any, square: Any, values: Any, keep: float, scratch: Any) -> None:
+    """Bring a running mean of squares up to date: ``square = keep * square + (1 - keep) * values**2``."""
+    square *= keep
+    xp.multiply(values, values, scratch)
+    scratch *= 1 - keep
+    square += scratch
+
+
 def constants(values: tuple[float, ...], like: Any) -> tuple[Any, ...]:
     """Numbers in the form that costs operations on ``like`` least: for NumPy 0-d arrays of its dtype."""
     return _zero_dimensional(values, like.dtype) if like.__class__ is np.ndarray else values

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rlgrad.optim.flat import Flat
-from rlgrad.optim.optimizer import Optimizer, rate
+from rlgrad.optim.optimizer import Optimizer, average, average_square, rate
 
 
 class RMSprop(Optimizer):
@@ -72,15 +72,10 @@ class RMSprop(Optimizer):
             values *= group["weight_decay"]
             grad += values
         alpha, square = group["alpha"], state[0]
-        square *= alpha
-        xp.multiply(grad, grad, scratch)
-        scratch *= 1 - alpha
-        square += scratch
+        average_square(xp, square, grad, alpha, scratch)
         if group["centered"]:
             mean = state[-1]
-            mean *= alpha
-            xp.multiply(grad, 1 - alpha, scratch)
-            mean += scratch
+            average(xp, mean, grad, alpha, scratch)
             xp.multiply(mean, mean, scratch)
             xp.subtract(square, scratch, scratch)
             xp.sqrt(scratch, scratch)
