@@ -97,9 +97,6 @@ def synchronize(target: Target = None) -> None:
     cupy().cuda.Device(_index(target)).synchronize()
 
 
-# Streams and events
-
-
 class Event:
     """A mark in a stream's work.
 
@@ -193,9 +190,6 @@ def stream(target: Stream | None) -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext() if target is None else target._cupy
 
 
-# Random numbers
-
-
 def manual_seed(seed: int) -> None:
     """Seed the default generator's GPU stream, if there is a GPU."""
     if is_available():
@@ -205,9 +199,6 @@ def manual_seed(seed: int) -> None:
 def manual_seed_all(seed: int) -> None:
     """Seed all GPUs; the default generator serves them all."""
     manual_seed(seed)
-
-
-# Memory
 
 
 class _Peak:

@@ -170,8 +170,6 @@ class Tensor:
 
         return legacy_tensor(cls, dtypes.get_default_dtype(), args, **kwargs)
 
-    # What it is
-
     @property
     def shape(self) -> Size:
         return Size(self._array.shape)
@@ -255,8 +253,6 @@ class Tensor:
 
     def is_signed(self) -> bool:
         return self._array.dtype.kind in "if"
-
-    # Its place in the graph
 
     @property
     def _version(self) -> int:
@@ -409,8 +405,6 @@ class Tensor:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return edge.hooked().add("post_accumulate", hook)
 
-    # Aliases and copies
-
     def detach(self) -> Tensor:
         """The same memory without history; in-place changes are seen, and noticed, on both sides."""
         result = wrap(self._array)
@@ -517,8 +511,6 @@ class Tensor:
         if not self.is_leaf:
             raise RuntimeError("a non-leaf tensor that requires grad cannot be pickled; call .detach() first")
         return (_unpickle, (type(self), devices.to_host(self._array), str(self.device), self.requires_grad))
-
-    # Python's protocols
 
     def __len__(self) -> int:
         if self._array.ndim == 0:

@@ -132,8 +132,6 @@ class DataLoader:
         if self._start is start:
             self._delivered, self._start = 0, None
 
-    # What there is to fetch
-
     def _tasks(self, skipped: int) -> Iterator[Callable[[], Any]]:
         if self._streams:
             yield from self._stream_tasks(skipped)
@@ -184,8 +182,6 @@ class DataLoader:
         while not ended:
             yield fetch
 
-    # Who fetches it
-
     def _ahead(self, tasks: Iterator[Callable[[], Any]]) -> Iterator[Any]:
         """Batches in order, some of them fetched by workers before they are asked for."""
         # A stream is read by one thread: its samples come one after another.
@@ -211,8 +207,6 @@ class DataLoader:
             if future.done():  # the data set's own
                 raise
             raise RuntimeError(f"a DataLoader worker gave no batch within {self.timeout} seconds") from None
-
-    # Saving
 
     def _generators(self) -> list[Generator]:
         """The generators that the order is drawn from."""

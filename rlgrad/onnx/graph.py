@@ -179,8 +179,6 @@ class Graph:
                     )
         self.known[id(target)] = name
 
-    # Names
-
     def value(self, array: Any, other: Any, dtype: Any = np.float32) -> str:
         """The name of an array or number that the traces have at the same place."""
         if not isinstance(array, np.ndarray):
@@ -224,8 +222,6 @@ class Graph:
         names = [f"{kind.lower()}_{start}" + (f"_{i}" if count > 1 else "") for i in range(count)]
         self.nodes.append(self._make(kind, list(inputs), names, name=f"{kind}_{start}", **attributes))
         return names[0] if count == 1 else names
-
-    # Sizes
 
     def sizes(self, shape: Sequence[int], other: Sequence[int], one_free: bool = False) -> str:
         """A shape as a constant, or computed from the input where it follows the batch.

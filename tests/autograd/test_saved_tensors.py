@@ -123,9 +123,6 @@ def test_the_nodes_of_a_graph_come_in_the_order_of_backward() -> None:
     assert graph.leaves(a)[0] is x
 
 
-# Checkpoints
-
-
 def test_a_checkpoint_gives_the_same_gradients_with_nothing_saved_and_the_same_random_numbers() -> None:
     w = rlgrad.randn(8, 8, dtype=rlgrad.float64, requires_grad=True)
     x = rlgrad.randn(4, 8, dtype=rlgrad.float64, requires_grad=True)
@@ -193,9 +190,6 @@ def test_a_checkpointed_sequence_matches_the_sequence() -> None:
     np.testing.assert_allclose(x.grad.numpy(), expected.numpy(), rtol=1e-6)
 
 
-# Anomaly mode
-
-
 @pytest.mark.parametrize("library", [rlgrad, torch], ids=["rlgrad", "torch"])
 def test_anomaly_mode_names_the_operation_and_shows_the_forward_line(library: Any) -> None:
     x = library.tensor(0.0, requires_grad=True)
@@ -235,9 +229,6 @@ def test_anomaly_mode_names_what_induced_a_recorded_derivative() -> None:
     assert "induced by SqrtBackward0" in str(seen[-1].message)
 
 
-# Inference mode
-
-
 @pytest.mark.parametrize("library", [rlgrad, torch], ids=["rlgrad", "torch"])
 def test_inference_tensors_can_be_read_but_neither_saved_nor_written_outside(library: Any) -> None:
     x = library.ones(2, requires_grad=True)
@@ -264,9 +255,6 @@ def test_inference_tensors_can_be_read_but_neither_saved_nor_written_outside(lib
         t.requires_grad_()
     (x * t.clone()).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), (1 + t).numpy())
-
-
-# In-place operations on views
 
 
 @pytest.mark.parametrize("library", [rlgrad, torch], ids=["rlgrad", "torch"])

@@ -19,9 +19,6 @@ def leaf(*values):
     return rlgrad.tensor(list(values), dtype=rlgrad.float64, requires_grad=True)
 
 
-# Errors
-
-
 def test_second_backward_says_what_was_freed_and_the_way_out():
     y = (leaf(1.0, 2.0) ** 2).sum()
     y.backward()
@@ -99,9 +96,6 @@ def test_anomaly_mode_shows_the_forward_line():
     assert any("test_semantics" in note for note in caught.value.__notes__)
 
 
-# Versions and aliases
-
-
 def test_detach_shares_the_version_and_data_does_not():
     x = rlgrad.zeros(2)
     x.detach().add_(1)
@@ -142,9 +136,6 @@ def test_a_view_taken_under_no_grad_is_not_written_outside():
 def test_one_of_several_views_is_not_written():
     with pytest.raises(RuntimeError, match="multiple views"):
         (leaf(1.0, 2.0) * 1).unbind()[0].add_(1)
-
-
-# Hooks
 
 
 def test_tensor_hooks_replace_and_are_removed():
@@ -201,9 +192,6 @@ def test_a_hook_may_run_backward_itself():
     assert z.grad.tolist() == [4.0]
 
 
-# Modes
-
-
 @pytest.mark.parametrize("mode", [rlgrad.no_grad, rlgrad.inference_mode, lambda: rlgrad.set_grad_enabled(False)])
 def test_modes_as_context_and_decorator(mode):
     x = leaf(1.0)
@@ -234,9 +222,6 @@ def test_modes_belong_to_a_thread():
     assert seen == [True]
 
 
-# grad and backward
-
-
 def test_options_of_grad():
     x, unused = leaf(1.0, 2.0), leaf(1.0)
     y = x**2
@@ -260,9 +245,6 @@ def test_third_derivative():
     for expected in (32.0, 48.0, 48.0):
         (value,) = grad(value.sum(), x, create_graph=True)
         assert value.tolist() == [expected]
-
-
-# Functions
 
 
 class Cube(Function):
@@ -361,9 +343,6 @@ def test_gradcheck_catches_a_wrong_derivative():
     assert not gradcheck(Wrong.apply, (leaf(1.0, 2.0),), raise_exception=False)
 
 
-# Memory, depth, threads
-
-
 def test_a_graph_goes_without_the_garbage_collector():
     gc.disable()
     try:
@@ -426,9 +405,6 @@ def test_two_threads_accumulate_into_one_leaf():
     for thread in threads:
         thread.join()
     assert w.grad.tolist() == [1200.0]
-
-
-# Exchange
 
 
 def test_copies_and_pickles_of_leaves_but_not_of_results():

@@ -110,9 +110,6 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return maybe_inplace(input, _hardswish(_floating(input, None, "hardswish")), inplace)
 
 
-# Gated, learned and random
-
-
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of ``input`` along ``dim`` times the sigmoid of the second (Dauphin et al., 2017).
 
@@ -203,9 +200,6 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     rounded = soft.detach() * 0
     rounded.scatter_(dim, soft.detach().argmax(dim, keepdim=True), 1.0)
     return rounded - soft.detach() + soft
-
-
-# In place
 
 
 def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:

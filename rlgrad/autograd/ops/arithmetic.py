@@ -36,8 +36,6 @@ def no_derivative(name: str) -> Vjp:
     return vjp
 
 
-# Sums and products
-
 _add = binary("add", "add", (lambda ns, g: g, lambda ns, g: g), methods=False)
 _sub = binary("sub", "subtract", (lambda ns, g: g, lambda ns, g: -g), methods=False)
 _rsub_number = binary(
@@ -110,8 +108,6 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 subtract = sub
-
-# Quotients
 
 
 def _divisible(xp: Any, b: Any) -> None:
@@ -215,8 +211,6 @@ def fmod(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 divide = div
 
-# Powers
-
 
 def _pow_base(ns: Any, g: Any, a: Any, b: Any) -> Any:
     return g * ns.where(b == 0, ns.zeros_like(a * b), b * a ** (b - 1))
@@ -280,8 +274,6 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     return pow(input, exponent, out=out)
 
 
-# Extremes of two operands
-
 maximum = binary(
     "maximum",
     "maximum",
@@ -308,8 +300,6 @@ fmin = binary(
     (lambda ns, g, a, b: g * ns.first_of_min(a, b, a), lambda ns, g, a, b: g * (1 - ns.first_of_min(a, b, a))),
     numbers="none",
 )
-
-# Other functions of two operands
 
 atan2 = binary(
     "atan2",
@@ -384,9 +374,6 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     if input._array.dtype != values._array.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return _heaviside(input, values, out=out)
-
-
-# Functions of three operands
 
 
 def _lerp_forward(xp: Any, a: Any, b: Any, weight: Any) -> Any:

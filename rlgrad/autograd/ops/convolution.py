@@ -138,9 +138,6 @@ Op(
 )
 
 
-# What users call
-
-
 def extents(value: Any, rank: int, name: str) -> Extents:
     """One number for all dimensions, or one for each."""
     if isinstance(value, int):

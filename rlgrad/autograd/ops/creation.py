@@ -146,9 +146,6 @@ class _Typed(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
 
-# Filled
-
-
 def _shape(size: tuple[Any, ...], keyword: Any = None) -> tuple[int, ...]:
     if keyword is not None:
         if size:
@@ -434,9 +431,6 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
-
-
-# Conversions
 
 
 def _to(self: Tensor, *args: Any, device: Device = None, dtype: Any = None, non_blocking: bool = False, copy: bool = False,

@@ -142,9 +142,6 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
     return result if out is None else write_out(out, result)
 
 
-# Running extremes
-
-
 def _running(xp: Any, a: Any, dim: int, name: str) -> tuple[Any, Any]:
     if not a.ndim:
         return a.copy(), xp.zeros((), np.int64)
@@ -223,9 +220,6 @@ def diff(
         later, earlier = input.narrow(dim, builtins.min(1, input._array.shape[dim]), size), input.narrow(dim, 0, size)
         input = later.logical_xor(earlier) if input._array.dtype.kind == "b" else later - earlier
     return input
-
-
-# Order statistics
 
 
 def _middle(xp: Any, a: Any, dim: int, ignore_nan: bool) -> Any:
@@ -379,9 +373,6 @@ def _quantile(
     if levels.ndim:
         result, shape = result.movedim(-1, 0), (levels.size, *shape)
     return renamed(result.reshape((*shape, 1)).squeeze(-1), "SqueezeBackward4")
-
-
-# Counting
 
 
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor | None = None) -> Tensor:

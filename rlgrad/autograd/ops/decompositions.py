@@ -54,8 +54,6 @@ def _numpys(name: str, function: Callable[..., Any], problem: str) -> Any:
 
 _SINGULAR = "The diagonal element is zero, the inversion could not be completed because the input matrix is singular."
 
-# Inverses and solutions
-
 _inv = Op(
     "inv",
     lambda xp, a: _numpys("inv", lambda: xp.linalg.inv(a), _SINGULAR),
@@ -113,8 +111,6 @@ def _pinv_forward(xp: Any, a: Any, atol: Any, rtol: Any) -> Any:
 
 
 _pinv = Op("pinv", _pinv_forward, (_pinv_vjp,), node="LinalgPinvBackward0")
-
-# Determinants
 
 
 def _cofactor(xp: Any, a: Any) -> Any:
@@ -180,8 +176,6 @@ _slogdet = Op(
     multiple=True,
     node="LinalgSlogdetBackward0",
 )
-
-# Factorisations
 
 
 def _half_lower(xp: Any, a: Any) -> Any:
@@ -339,9 +333,6 @@ def _qr_forward(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
 
 
 _qr = Op("qr", _qr_forward, (_qr_vjp,), multiple=True, node="LinalgQrBackward0")
-
-
-# What users call
 
 
 def _matrix(name: str, A: Tensor, square: bool = False) -> Tensor:

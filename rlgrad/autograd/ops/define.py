@@ -173,9 +173,6 @@ def write_out(out: Tensor, result: Tensor) -> Tensor:
     return assign(out, result)
 
 
-# Element by element
-
-
 def cast_to(array: Any, dtype: np.dtype[Any]) -> Any:
     """The array in another dtype; itself when it has it."""
     return array if array.dtype is dtype else array.astype(dtype)
@@ -472,9 +469,6 @@ def _named(function: Callable[..., Tensor], name: str, methods: bool, in_place: 
     if in_place:
         inplace(function)
     return function
-
-
-# Dimensions
 
 
 def one_dim(dim: int, ndim: int) -> int:

@@ -35,8 +35,6 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, to_host
 
-# LU
-
 
 def _lu_forward(xp: Any, a: Any, pivot: bool) -> tuple[Any, Any, Any]:
     """Gaussian elimination on all matrices at once: packed factors, row exchanges counted from one, and info."""
@@ -165,9 +163,6 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     return solve_triangular(upper, y, upper=True)
 
 
-# Failure reported
-
-
 def _checked(result: Any, check_errors: bool, name: str, problem: str) -> Any:
     if check_errors and bool((result[-1]._array != 0).any()):
         raise LinAlgError(f"linalg.{name}: {problem}")
@@ -227,9 +222,6 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return _checked(result, check_errors, "solve", "the input is singular")
 
 
-# With given factors
-
-
 @method
 @recorded_as("CholeskyBackward0")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -282,8 +274,6 @@ def packed_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[T
 
 Tensor.lu = packed_lu  # type: ignore[attr-defined]
 Tensor.lu_solve = solve_with_lu  # type: ignore[attr-defined]
-
-# Householder reflections
 
 _Geqrf = namedtuple("geqrf", ["a", "tau"])  # type: ignore[name-match]
 
@@ -372,8 +362,6 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 
 Tensor.orgqr = orgqr  # type: ignore[attr-defined]
-
-# Singular values
 
 _Svd = namedtuple("svd", ["U", "S", "V"])  # type: ignore[name-match]
 

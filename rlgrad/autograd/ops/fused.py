@@ -12,8 +12,6 @@ from rlgrad.autograd.ops.define import maybe_inplace, method, one_dim, public, u
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
-# Linear
-
 
 def _linear_forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
     out = x.dot(weight.T) if x.ndim == 2 else xp.matmul(x, weight.T)
@@ -94,9 +92,6 @@ def _refuse_linear(input: Tensor, weight: Tensor) -> None:
     )
 
 
-# Softmax
-
-
 def _top(xp: Any, a: Any, dim: int) -> Any:
     return xp.maximum.reduce(a, dim, None, None, True) if xp is np else a.max(axis=dim, keepdims=True)
 
@@ -163,8 +158,6 @@ def _floating(input: Tensor, dtype: Any, name: str) -> Tensor:
         raise RuntimeError(f'"{name}_kernel_impl" not implemented for {input.dtype!r}; convert it with .float()')
     return input
 
-
-# Activations with parameters
 
 _softplus = Op(
     "softplus",

@@ -168,9 +168,6 @@ def _rmatmul(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__, Tensor.__rmatmul__ = _matmul, _rmatmul  # type: ignore[method-assign, attr-defined]
 
 
-# Norms
-
-
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The ``ord``-norm of all elements, or of each vector along ``dim``.
 

@@ -14,8 +14,6 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
 
-# Basic indices: one view, named after the last step that PyTorch would take
-
 
 def _basic(name: str, node: str) -> Op:
     op: Op = Op(
@@ -226,8 +224,6 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 for _function in (hsplit, vsplit, dsplit):
     setattr(Tensor, _function.__name__, _function)
 
-# Views with strides of their own
-
 
 class _Window:
     """An array's memory seen with another shape, for NumPy to wrap."""
@@ -427,8 +423,6 @@ def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | Non
 
 
 Tensor.as_strided_ = _as_strided_  # type: ignore[attr-defined]
-
-# The whole with one part overwritten
 
 
 def _with_part(name: str) -> Op:

@@ -51,8 +51,6 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of, move
 
-# Exponentials and roots
-
 exp = unary("exp", "exp", lambda ns, g, out: g * out)
 exp2 = unary("exp2", "exp2", lambda ns, g, out: g * (out * math.log(2)))
 expm1 = unary("expm1", "expm1", lambda ns, g, out: g * (out + 1))
@@ -65,8 +63,6 @@ rsqrt = unary("rsqrt", lambda xp, a: 1 / xp.sqrt(a), lambda ns, g, out: g * (out
 square = unary("square", "square", lambda ns, g, a: g * (a * 2), node="PowBackward0", kind="same")
 REGISTRY["square"].forward = lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype(np.int64))
 reciprocal = unary("reciprocal", lambda xp, a: 1 / a, lambda ns, g, out: g * (-out * out))
-
-# Signs and magnitudes
 
 neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
 abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
@@ -126,8 +122,6 @@ def nan_to_num(
     return result if out is None else write_out(out, result)
 
 
-# Trigonometric and hyperbolic
-
 sin = unary("sin", "sin", lambda ns, g, a: g * ns.cos(a))
 cos = unary("cos", "cos", lambda ns, g, a: g * -ns.sin(a))
 tan = unary("tan", "tan", lambda ns, g, out: g * (out * out + 1))
@@ -147,8 +141,6 @@ def _sigmoid(xp: Any, a: Any) -> Any:
 
 
 sigmoid = unary("sigmoid", _sigmoid, lambda ns, g, out: g * ((1 - out) * out))
-
-# Rounding
 
 floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
 ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
@@ -173,8 +165,6 @@ def _round_forward(xp: Any, a: Any, decimals: int) -> Any:
 
 _round_decimals = Op("round_decimals", _round_forward, (zero_gradient,), node="RoundBackward1")
 
-
-# Activations
 
 _ZEROS = {kind: np.zeros((), kind) for kind in dtypes.dtype.by_numpy}  # cheaper operands than Python's 0
 _INFINITY = {kind: np.asarray(math.inf, kind) for kind in dtypes.dtype.by_numpy if kind.kind == "f"}
@@ -307,8 +297,6 @@ def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None 
     return clamp(input, min, max, out=out)
 
 
-# Choosing between elements
-
 _where = Op(
     "where",
     lambda xp, condition, a, b: xp.where(condition, a, b),
@@ -381,8 +369,6 @@ _MASKED_FILL = (
 _masked_fill = Op("masked_fill", *_MASKED_FILL)
 _masked_fill_tensor = Op("masked_fill_tensor", *_MASKED_FILL, node="MaskedFillBackward1")
 
-
-# Dtypes and copies
 
 _cast = Op("cast", lambda xp, a, dtype: a.astype(dtype), (lambda ns, g: g,), node="ToCopyBackward0")
 Op(
@@ -470,8 +456,6 @@ for _alias, _name in _ALIASES.items():
     if hasattr(Tensor, _name + "_"):
         setattr(Tensor, _alias + "_", getattr(Tensor, _name + "_"))
 
-
-# Python's operators
 
 _OPERANDS = (Tensor, builtins.bool, builtins.int, builtins.float, np.bool_, np.integer, np.floating, np.ndarray)
 

@@ -266,9 +266,6 @@ def max_pool2d(
     return _pool_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-# Averages
-
-
 def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, windows: Extents, scale: Any) -> Any:
     out, ones = windows, (1,) * len(kernel)
     cover = _cover(out, kernel, stride, ones)
@@ -417,9 +414,6 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     count = math.prod(extents(kernel_size, 2, "kernel_size"))
     total = avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
     return (total.sign() * total.abs().relu()).mul(count).pow(1.0 / norm_type)
-
-
-# Adaptive: as many windows as wanted, of nearly equal extents
 
 
 def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[Extents, Extents]:

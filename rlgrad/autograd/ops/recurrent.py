@@ -84,9 +84,6 @@ def _start(xp: Any, g: Any, out: Any, h0: Any, reverse: bool) -> tuple[Any, Any]
     return dout, xp.zeros(h0.shape, h0.dtype) if dh is None else dh.copy()
 
 
-# LSTM
-
-
 def _compiled(xp: Any, x: Any, h0: Any, c0: Any, w_ih: Any, w_hh: Any, bias: Any, w_hr: Any) -> bool:
     """Whether the compiled layer takes these: single precision, and no projection of the state."""
     if xp is not np or w_hr is not None or x.dtype != np.float32 or not x.size:
@@ -243,9 +240,6 @@ def _lstm_steps(inputs: Sequence[Any], reverse: bool, sizes: Any) -> tuple[Tenso
     return _unrolled(step, linear(x, w_ih, b_ih), (h, c), reverse, sizes)
 
 
-# GRU
-
-
 def _gru_forward(
     xp: Any,
     x: Any,
@@ -350,9 +344,6 @@ def _gru_steps(inputs: Sequence[Any], reverse: bool, sizes: Any) -> tuple[Tensor
     return _unrolled(step, linear(x, w_ih, b_ih), (h,), reverse, sizes)
 
 
-# The simple layer
-
-
 def _rnn_forward(
     xp: Any,
     x: Any,
@@ -429,9 +420,6 @@ def _tanh_steps(inputs: Sequence[Any], reverse: bool, sizes: Any) -> tuple[Tenso
 
 def _relu_steps(inputs: Sequence[Any], reverse: bool, sizes: Any) -> tuple[Tensor, ...]:
     return _simple_steps(inputs, reverse, sizes, "relu")
-
-
-# Second derivatives: the same computation made of single operations
 
 
 def _unrolled(step: Any, gates: Tensor, state: tuple[Tensor, ...], reverse: bool, sizes: Any) -> tuple[Tensor, ...]:

@@ -119,9 +119,6 @@ def mean(
     return result if out is None else write_out(out, result)
 
 
-# Spread
-
-
 def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
     center = a - a.mean(axis=dims, keepdims=True)
     freedom = builtins.max(_count(a.shape, dims) - correction, 0)
@@ -239,9 +236,6 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     """:func:`std` and :func:`mean` in one."""
     return _moments(_std_mean, "std_mean", input, dim, unbiased, keepdim, correction)
-
-
-# Extremes
 
 
 Op("hits", lambda xp, a, out: ((a == out) | ((a != a) & (out != out))).astype(a.dtype), inputs=2)
@@ -421,9 +415,6 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
     return _arg("argmin", input, dim, keepdim)
 
 
-# Truth
-
-
 def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     array = input._array
     found = getattr(module_of(array), name)(array, axis=many_dims(dim, array.ndim), keepdims=keepdim)
@@ -449,9 +440,6 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over ``dim`` or in all."""
     array = input._array
     return wrap((array != 0).sum(axis=many_dims(dim, array.ndim)).astype(np.int64))
-
-
-# What is not NaN
 
 
 def _nansum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
@@ -503,9 +491,6 @@ def trace(input: Tensor) -> Tensor:
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
     return apply(_trace, (_accumulable(input, None),))
-
-
-# Along a dimension
 
 
 def _reversed_cumsum(ns: Any, g: Any, dim: int) -> Any:

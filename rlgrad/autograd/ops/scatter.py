@@ -13,8 +13,6 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
-# One index for every element
-
 
 def _full_index(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
     """An index tuple that names, for each entry of ``index``, the element it stands for."""
@@ -150,9 +148,6 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         ) from None
     wide = [x.expand(*[x._array.shape[d] if d == dim else n for d, n in enumerate(common)]) for x in (input, indices)]
     return gather(wide[0], dim, wide[1])
-
-
-# Writing, one index for every element
 
 
 def _scatter_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:
@@ -414,8 +409,6 @@ def index_reduce(
 
 
 inplace(index_reduce)
-
-# One index for every slice
 
 
 def _index_add_write(xp: Any, a: Any, source: Any, index: Any, dim: int, alpha: float) -> None:

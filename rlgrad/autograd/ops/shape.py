@@ -65,8 +65,6 @@ view_scatter = Op(
 Op("view_into", _view_into, (lambda ns, g, chain: ns.view_gather(g, chain),))
 Op("zeros", lambda xp, like, shape: xp.zeros(shape, like.dtype), (lambda ns, g, like_shape: ns.zeros(g, like_shape),))
 
-# New shapes for the same elements
-
 _reshape = Op(
     "reshape",
     lambda xp, a, shape: a.reshape(shape),
@@ -244,8 +242,6 @@ def _squeezing(input: Tensor, dim: Any) -> tuple[Op, tuple[Tensor], tuple[Any, .
     return _squeeze_dim if isinstance(dim, int) else _squeeze_dims, (input,), (chosen,)
 
 
-# New order of the dimensions
-
 _permute = Op(
     "permute",
     lambda xp, a, dims: a.transpose(dims),
@@ -354,9 +350,6 @@ Tensor.moveaxis = movedim  # type: ignore[attr-defined]
 moveaxis = movedim
 
 
-# In place: the same tensor, seen otherwise
-
-
 def _squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """In-place form of :func:`squeeze`."""
     op, _, attributes = _squeezing(self, dim)
@@ -390,9 +383,6 @@ for _name, _function in (
     ("swapdims_", _transpose_),
 ):
     setattr(Tensor, _name, _function)
-
-
-# Broadcasting
 
 
 def _expand_forward(xp: Any, a: Any, shape: tuple[int, ...]) -> Any:

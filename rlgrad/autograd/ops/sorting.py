@@ -107,9 +107,6 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     return _Kth(apply(_kthvalue, (input, wrap(index)), (dim, where.shape)), wrap(where))
 
 
-# Distinct elements
-
-
 @method
 def unique(
     input: Tensor,
@@ -166,9 +163,6 @@ def unique_consecutive(
         inverse = inverse.reshape(array.shape)
     counts = xp.diff(xp.concatenate([first, xp.asarray([n])]))
     return _distinct(values, inverse, counts, return_inverse, return_counts)
-
-
-# Places in sorted sequences
 
 
 def searchsorted(

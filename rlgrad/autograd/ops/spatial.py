@@ -14,8 +14,6 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
-# Padding
-
 
 def _pad_forward(xp: Any, a: Any, pads: tuple[tuple[int, int], ...], value: float) -> Any:
     shape = tuple([n + low + high for n, (low, high) in zip(a.shape, pads, strict=True)])
@@ -170,9 +168,6 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if any(low or high for low, high in longer):
         input = apply(_border_op, (input,), (longer, mode))
     return apply(_pad, (input,), (cut, 0.0)) if shorter else input
-
-
-# Windows as columns
 
 
 def _columns(xp: Any, a: Any, kernel: Extents, stride: Extents, pads: Extents, dilation: Extents) -> Any:

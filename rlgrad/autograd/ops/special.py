@@ -22,15 +22,11 @@ def _from_scipy(name: str) -> Callable[[Any, Any], Any]:
     return forward
 
 
-# Error functions
-
 _SLOPE = 2 / math.sqrt(math.pi)
 
 erf = unary("erf", _from_scipy("erf"), lambda ns, g, a: g * (ns.exp(-a * a) * _SLOPE))
 erfc = unary("erfc", _from_scipy("erfc"), lambda ns, g, a: g * (ns.exp(-a * a) * -_SLOPE))
 erfinv = unary("erfinv", _from_scipy("erfinv"), lambda ns, g, out: g * (ns.exp(out * out) * (1 / _SLOPE)))
-
-# The gamma family
 
 
 def _lgamma_forward(xp: Any, a: Any) -> Any:
@@ -132,8 +128,6 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 Tensor.xlogy = xlogy  # type: ignore[attr-defined]
 inplace(xlogy)
 
-# Logistic
-
 
 def _logit_forward(xp: Any, a: Any, eps: float | None) -> Any:
     clamped = a if eps is None else xp.clip(a, eps, 1 - eps)
@@ -158,8 +152,6 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 
 inplace(logit)
-
-# sin(pi x) / (pi x)
 
 
 def _sinc_slope_forward(xp: Any, a: Any) -> Any:

@@ -17,8 +17,6 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of, to_host
 
-# Covariance
-
 
 @method
 def cov(
@@ -91,9 +89,6 @@ def corrcoef(input: Tensor) -> Tensor:
     return covariance / spread.unsqueeze(1) / spread.unsqueeze(0)
 
 
-# Distances
-
-
 @method
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The ``p``-norm of ``input - other``."""
@@ -118,8 +113,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
 
 
 inplace(lambda input, *args, **options: renorm(input.clone(), *args, **options), "renorm_")
-
-# Sampled functions
 
 
 def _spacings(given: Any, dims: Sequence[int], input: Tensor) -> list[Any]:
@@ -240,8 +233,6 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, d
     areas, dim = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
     return areas.cumsum(dim)
 
-
-# Histograms
 
 _Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name-match]
 _Histogramdd = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]

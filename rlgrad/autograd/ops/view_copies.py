@@ -96,9 +96,6 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return renamed(result, "FillBackward1" if isinstance(value, Tensor) else "FillBackward0")
 
 
-# Sizes that change in place
-
-
 def _resize(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
     """Give the tensor another shape, keeping its first elements; what comes anew is not initialised.
 
@@ -134,8 +131,6 @@ def resize_as_(input: Tensor, other: Tensor, *, memory_format: Any = None) -> Te
 
 Tensor.sum_to_size = _sum_to_size  # type: ignore[attr-defined]
 Tensor.resize_, Tensor.resize_as_ = _resize, _resize_as  # type: ignore[attr-defined]
-
-# Memory laid out by hand
 
 
 def empty_strided(
