@@ -71,13 +71,17 @@ def _narrow(array: Any, like: Tensor) -> Tensor:
     return wrap(array.astype(like._array.dtype))
 
 
-class _GammaSample(Function):
+class _Sample(Function):
+    """A draw that was made already, given a derivative by a subclass."""
+
     @staticmethod
     def forward(ctx: Any, concentration: Tensor, drawn: Tensor) -> Tensor:
         result = drawn.clone()
         ctx.save_for_backward(concentration, result)
         return result
 
+
+class _GammaSample(_Sample):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         concentration, drawn = ctx.saved_tensors
@@ -86,13 +90,7 @@ class _GammaSample(Function):
         return grad * _narrow(slope, drawn), None
 
 
-class _DirichletSample(Function):
-    @staticmethod
-    def forward(ctx: Any, concentration: Tensor, drawn: Tensor) -> Tensor:
-        result = drawn.clone()
-        ctx.save_for_backward(concentration, result)
-        return result
-
+class _DirichletSample(_Sample):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         concentration, drawn = ctx.saved_tensors
