@@ -130,5 +130,5 @@ def page() -> str:
 
 def write() -> None:
     """Write the page."""
-    PAGE.write_text(page())
+    PAGE.write_text(page(), encoding="utf-8")
     print(f"written: {PAGE}")
