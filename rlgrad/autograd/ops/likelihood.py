@@ -13,6 +13,7 @@ from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
 
 # A class of each row. `ignore_index` is None where no target is ignored, which most often is so and costs less.
 
@@ -248,6 +249,29 @@ def _along(weight: Tensor, scores: Tensor) -> Tensor:
     return weight if scores.ndim == 1 else weight.reshape([-1 if d == 1 else 1 for d in range(scores.ndim)])
 
 
+def _bce_forward(xp: Any, a: Any, target: Any, reduction: str) -> Any:
+    losses = (target - 1) * xp.maximum(xp.log1p(-a), -100) - target * xp.maximum(xp.log(a), -100)
+    return reduced_array(losses, reduction)
+
+
+def _log_bounded(ns: Any, a: Any) -> Any:
+    return ns.clamp_min(ns.log(a), -100.0, None)
+
+
+_bce = Op(
+    "binary_cross_entropy",
+    _bce_forward,
+    (
+        lambda ns, g, a, target, a_shape, reduction: (
+            (a - target) / ns.clamp_min(a * (1 - a), 1e-12, None) * weight_of(g, a_shape, reduction)
+        ),
+        lambda ns, g, a, a_shape, reduction: (
+            (_log_bounded(ns, 1 - a) - _log_bounded(ns, a)) * weight_of(g, a_shape, reduction)
+        ),
+    ),
+)
+
+
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -265,8 +289,13 @@ def binary_cross_entropy(
     array = input._array
     if bool(((array < 0) | (array > 1)).any()):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    losses = -(target * input.log().clamp(min=-100) + (1 - target) * (1 - input).log().clamp(min=-100))
-    return reduced(losses if weight is None else losses * weight, reduction, size_average, reduce)
+    if array.dtype is not target._array.dtype:
+        common = dtypes.result_type(input, target)
+        input, target = input.to(common), target.to(common)
+    reduction = check_reduction(reduction, size_average, reduce)
+    if weight is None:
+        return apply(_bce, (input, target), (reduction,))
+    return reduced(apply(_bce, (input, target), ("none",)) * weight, reduction)
 
 
 _bce_with_logits = Op(

@@ -7,13 +7,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rlgrad.autograd.ops.ctc import ctc_loss
+from rlgrad.autograd.ops.define import one_dim
 from rlgrad.autograd.ops.fused import logsigmoid
+from rlgrad.autograd.ops.margins import (
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_margin_loss,
+    soft_margin_loss,
+)
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced
 from rlgrad.autograd.ops.shape import broadcast_tensors
 from rlgrad.autograd.ops.special import xlogy
-from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.devices import module_of
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
 
 
 def kl_div(
@@ -37,47 +46,50 @@ def kl_div(
     return reduced(losses, reduction, size_average, reduce)
 
 
-def hinge_embedding_loss(
-    input: Tensor,
-    target: Tensor,
-    margin: float = 1.0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
-    far = where(target != 1, (margin - input).clamp_min(0), 0.0)
-    return reduced(far + where(target != -1, input, 0.0), reduction, size_average, reduce)
-
-
-def margin_ranking_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """``max(0, -target * (input1 - input2) + margin)``: the first should rank higher where the target is 1."""
-    if not input1.ndim == input2.ndim == target.ndim:
-        raise RuntimeError(
-            "margin_ranking_loss: all input tensors should have the same dimension but got sizes: input1: "
-            f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
-        )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction, size_average, reduce)
-
-
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
+def _cosine_forward(xp: Any, a: Any, b: Any, dim: int, eps: float) -> Any:
+    norms = xp.maximum(xp.sqrt((a * a).sum(dim)), eps) * xp.maximum(xp.sqrt((b * b).sum(dim)), eps)
+    return (a * b).sum(dim) / norms
+
+
+def _cosine_vjp(ns: Any, g: Any, wants: Sequence[bool], a: Any, b: Any, dim: int, eps: float) -> tuple[Any, ...]:
+    """Each vector moves towards the other's direction, less its own part of that unless its norm is bounded."""
+    lengths = [ns.vector_norm(x, 2.0, (dim,), True) for x in (a, b)]
+    bounded = [ns.clamp_min(length, eps, None) for length in lengths]
+    scale = ns.reshape(g, lengths[0].shape) / (bounded[0] * bounded[1])
+    product = ns.sum(a * b, (dim,), True)
+    parts = []
+    for want, own, other, length, bound in zip(wants, (a, b), (b, a), lengths, bounded, strict=True):
+        share = product * ns.mask(length >= eps, own) / (bound * bound) if want else None
+        parts.append((other - own * share) * scale if want else None)
+    return tuple(parts)
+
+
+_cosine_similarity = Op("cosine_similarity", _cosine_forward, _cosine_vjp, inputs=2)
+
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Cosine of the angle between vectors along ``dim``, each norm bounded below by ``eps``."""
-    x1, x2 = broadcast_tensors(x1, x2)
-    a, b = x1.norm(2, dim, keepdim=True).clamp_min(eps), x2.norm(2, dim, keepdim=True).clamp_min(eps)
-    return ((x1 / a) * (x2 / b)).sum(dim)
+    if x1._array.dtype is not x2._array.dtype:
+        common = dtypes.result_type(x1, x2)
+        x1, x2 = x1.to(common), x2.to(common)
+    if x1._array.shape != x2._array.shape:
+        x1, x2 = broadcast_tensors(x1, x2)
+    array = x1._array
+    if array.dtype.kind != "f":
+        raise RuntimeError(
+            f"cosine_similarity: expected floating point tensors, but got {x1.dtype!r}; convert them first"
+        )
+    if array.dtype.itemsize < 4:  # squares of halves overflow
+        return cosine_similarity(x1.float(), x2.float(), dim, eps).to(x1.dtype)
+    dim = one_dim(dim, array.ndim)
+    if not array.ndim:
+        return cosine_similarity(x1.reshape(1), x2.reshape(1), 0, eps)
+    return apply(_cosine_similarity, (x1, x2), (dim, eps))
 
 
 def cosine_embedding_loss(
@@ -200,82 +212,6 @@ def poisson_nll_loss(
         stirling = safe * safe.log() - safe + 0.5 * (2 * math.pi * safe).log()
         losses = losses + where(large, stirling, 0.0)
     return reduced(losses, reduction, size_average, reduce)
-
-
-def soft_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Tensor:
-    """``log(1 + exp(-target * input))``, for targets of -1 and 1."""
-    return reduced((-target * input).exp().log1p(), reduction, size_average, reduce)
-
-
-def multi_margin_loss(
-    input: Tensor,
-    target: Tensor,
-    p: int = 1,
-    margin: float = 1.0,
-    weight: Tensor | None = None,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """``sum over i != target of max(0, margin - input[target] + input[i]) ** p / classes``.
-
-    Args:
-        input: ``(batch, classes)`` or ``(classes,)``.
-        target: classes ``(batch,)`` or ``()``.
-        p: 1 or 2.
-    """
-    if p not in (1, 2):
-        raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
-    if weight is not None and weight.ndim != 1:
-        raise ValueError(f"weight must be one-dimensional, got shape {list(weight.shape)}")
-    reduction = check_reduction(reduction, size_average, reduce)
-    if input.ndim < 2 and target.numel() == 1:
-        rows = input.reshape(1, -1)
-        losses = multi_margin_loss(rows, target.reshape(1), p, margin, weight, reduction="none").reshape(target.shape)
-        return reduced(losses, reduction)
-    if input.ndim != 2 or tuple(target.shape) != tuple(input.shape[:1]):
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the input's batch size. Expected target size "
-            f"{list(input.shape[:1])} but got {list(target.shape)}"
-        )
-    column = target.unsqueeze(1)
-    classes = input.shape[1]
-    over = (input - input.gather(1, column) + margin).clamp_min(0)
-    over = over if p == 1 else over * over
-    if weight is not None:
-        over = over * weight[target].unsqueeze(1)
-    own = wrap(column._array == module_of(column._array).arange(classes))
-    return reduced(where(own, 0.0, over).sum(1) / classes, reduction)
-
-
-def multilabel_margin_loss(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-) -> Tensor:
-    """``sum over targets j and other classes i of max(0, 1 - input[j] + input[i]) / classes``.
-
-    Args:
-        input: ``(batch, classes)`` or ``(classes,)``.
-        target: classes in the same shape; those after the first -1 do not count.
-    """
-    reduction = check_reduction(reduction, size_average, reduce)
-    if input.numel() != target.numel() or input.ndim > 2 or (input.ndim == 2 and input.shape != target.shape):
-        raise RuntimeError(
-            f"multilabel_margin_loss: inconsistent target size {list(target.shape)} for input of size {list(input.shape)}"
-        )
-    if input.ndim < 2:
-        losses = multilabel_margin_loss(input.reshape(1, -1), target.reshape(1, -1), reduction="none")
-        return reduced(losses.reshape(()), reduction)
-    xp = module_of(input._array)
-    labels = target._array
-    counted = xp.cumsum(labels < 0, 1) == 0
-    named = xp.where(counted, labels, 0)
-    classes = labels.shape[1]
-    chosen = ((named[:, :, None] == xp.arange(classes)) & counted[:, :, None]).any(1)
-    pairs = wrap(counted[:, :, None] & ~chosen[:, None, :])
-    over = (1 - input.gather(1, wrap(named)).unsqueeze(2) + input.unsqueeze(1)).clamp_min(0)
-    return reduced(where(pairs, over, 0.0).sum((1, 2)) / classes, reduction)
 
 
 def multilabel_soft_margin_loss(

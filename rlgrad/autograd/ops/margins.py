@@ -1,0 +1,271 @@
+"""Losses with a margin, each one op: what lies on the right side of it costs nothing."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops.define import broadcast_error
+from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
+from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
+from rlgrad.backend.devices import module_of
+
+
+def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Tensors of one dtype."""
+    first = tensors[0]._array.dtype
+    for tensor in tensors:
+        if tensor._array.dtype is not first:
+            common = dtypes.result_type(*tensors)
+            return tuple([x if x.dtype is common else x.to(common) for x in tensors])
+    return tensors
+
+
+def _applied(op: Op, tensors: tuple[Tensor, ...], attributes: tuple[Any, ...]) -> Tensor:
+    """The loss of tensors that broadcast against each other."""
+    operands = _alike(*tensors)
+    try:
+        return apply(op, operands, attributes)
+    except ValueError:
+        raise broadcast_error(op.name, [x._array.shape for x in operands]) from None
+
+
+def _soft_slope(ns: Any, g: Any, a: Any, target: Any, factor: Any, reduction: str) -> Any:
+    product = a * target
+    return factor * ns.sigmoid(-product) * weight_of(-g, product.shape, reduction)
+
+
+_soft_margin = Op(
+    "soft_margin_loss",
+    lambda xp, a, target, reduction: reduced_array(xp.log1p(xp.exp(-target * a)), reduction),
+    (
+        lambda ns, g, a, target, reduction: _soft_slope(ns, g, a, target, target, reduction),
+        lambda ns, g, a, target, reduction: _soft_slope(ns, g, a, target, a, reduction),
+    ),
+)
+
+
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """``log(1 + exp(-target * input))``, for targets of -1 and 1."""
+    return _applied(_soft_margin, (input, target), (check_reduction(reduction, size_average, reduce),))
+
+
+def _hinge_forward(xp: Any, a: Any, target: Any, margin: float, reduction: str) -> Any:
+    losses = xp.maximum(margin - a, 0)
+    losses *= target != 1
+    return reduced_array(losses + xp.where(target != -1, a, a.dtype.type(0)), reduction)
+
+
+def _hinge_vjp(ns: Any, g: Any, a: Any, target: Any, margin: float, reduction: str) -> Any:
+    slope = ns.mask(target != -1, a) - ns.mask((target != 1) & (a <= margin), a)
+    return slope * weight_of(g, slope.shape, reduction)
+
+
+_hinge_embedding = Op("hinge_embedding_loss", _hinge_forward, (_hinge_vjp, None))
+
+
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: float = 1.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
+    if target._edge is not None:
+        target = target.detach()
+    return _applied(_hinge_embedding, (input, target), (margin, check_reduction(reduction, size_average, reduce)))
+
+
+def _ranking_forward(xp: Any, a: Any, b: Any, target: Any, margin: float, reduction: str) -> Any:
+    return reduced_array(xp.maximum((b - a) * target + margin, 0), reduction)
+
+
+def _ranking_vjp(
+    ns: Any, g: Any, wants: Any, a: Any, b: Any, target: Any, margin: float, reduction: str
+) -> tuple[Any, ...]:
+    change = b - a
+    inside = ns.mask(change * target + margin >= 0, a)
+    slope = inside * weight_of(g, inside.shape, reduction)
+    along = slope * target
+    return -along if wants[0] else None, along if wants[1] else None, slope * change if wants[2] else None
+
+
+_margin_ranking = Op("margin_ranking_loss", _ranking_forward, _ranking_vjp, inputs=3)
+
+
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``max(0, -target * (input1 - input2) + margin)``: the first should rank higher where the target is 1."""
+    if not input1._array.ndim == input2._array.ndim == target._array.ndim:
+        raise RuntimeError(
+            "margin_ranking_loss: all input tensors should have the same dimension but got sizes: input1: "
+            f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
+        )
+    reduction = check_reduction(reduction, size_average, reduce)
+    return _applied(_margin_ranking, (input1, input2, target), (margin, reduction))
+
+
+# Of several classes: each that is not a sample's own should score lower by the margin
+
+
+@functools.lru_cache(32)
+def _classes(count: int) -> np.ndarray:
+    return np.arange(count)
+
+
+def _own(target: Any, count: int) -> Any:
+    """Which class is each sample's own, ``(batch, classes)``."""
+    xp = module_of(target)
+    return target[:, None] == (_classes(count) if xp is np else xp.arange(count))
+
+
+def _multi_forward(xp: Any, a: Any, target: Any, weight: Any, p: int, margin: float, reduction: str) -> Any:
+    over = xp.maximum(a - _at(xp, a, target) + margin, 0)
+    if p == 2:
+        over *= over
+    if weight is not None:
+        over *= weight[target][:, None]
+    over[_own(target, a.shape[1])] = 0
+    return reduced_array(over.sum(1) / a.shape[1], reduction)
+
+
+def _at(xp: Any, a: Any, target: Any) -> Any:
+    return a[(_classes(len(a)) if xp is np else xp.arange(len(a))), target][:, None]
+
+
+def _multi_vjp(ns: Any, g: Any, a: Any, target: Any, weight: Any, p: int, margin: float, reduction: str) -> Any:
+    labels, factors = ns.array(target), ns.array(weight)
+    rows, count = a.shape
+    own = _own(labels, count)
+    over = a - ns.gather(a, labels[:, None], 1) + margin
+    slope = ns.mask((over > 0) & ~own, a)
+    if p == 2:
+        slope = slope * over * 2
+    if factors is not None:
+        slope = slope * factors[labels][:, None]
+    g = weight_of(g, (rows,), reduction, 1.0 / count)
+    slope = slope * (ns.reshape(g, (rows, 1)) if reduction == "none" else g)
+    return slope - own * ns.sum(slope, (1,), True)
+
+
+_multi_margin = Op("multi_margin_loss", _multi_forward, (_multi_vjp, None, None), inputs=3)
+
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``sum over i != target of max(0, margin - input[target] + input[i]) ** p / classes``.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: classes ``(batch,)`` or ``()``.
+        p: 1 or 2.
+    """
+    if p not in (1, 2):
+        raise ValueError(f"only p == 1 and p == 2 supported, got {p}")
+    if weight is not None and weight.ndim != 1:
+        raise ValueError(f"weight must be one-dimensional, got shape {list(weight.shape)}")
+    reduction = check_reduction(reduction, size_average, reduce)
+    shape = input._array.shape
+    if len(shape) < 2 and target._array.size == 1:
+        rows = input.reshape(1, -1)
+        losses = multi_margin_loss(rows, target.reshape(1), p, margin, weight, reduction="none").reshape(target.shape)
+        return reduced(losses, reduction)
+    if len(shape) != 2 or target._array.shape != shape[:1]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the input's batch size. Expected target size "
+            f"{list(shape[:1])} but got {list(target.shape)}"
+        )
+    labels = target._array
+    if labels.size and not (int(labels.min()) >= 0 and int(labels.max()) < shape[1]):
+        raise RuntimeError(f"multi_margin_loss: target out of range: classes are 0 to {shape[1] - 1}")
+    if weight is not None and weight._edge is not None:
+        weight = weight.detach()
+    return apply(_multi_margin, (input, target, weight), (p, margin, reduction))
+
+
+def _pairs_over(xp: Any, a: Any, named: Any) -> Any:
+    """By how much class ``i`` exceeds the bound set by label ``j``: ``(batch, labels, classes)``."""
+    rows = _classes(len(a)) if xp is np else xp.arange(len(a))
+    return 1 - a[rows[:, None], named][:, :, None] + a[:, None, :]
+
+
+def _multilabel_forward(xp: Any, a: Any, named: Any, pairs: Any, reduction: str) -> Any:
+    over = xp.where(pairs, xp.maximum(_pairs_over(xp, a, named), 0), 0)
+    return reduced_array(over.sum((1, 2)).astype(a.dtype, copy=False) / a.shape[1], reduction)
+
+
+def _multilabel_vjp(ns: Any, g: Any, a: Any, named: Any, pairs: Any, reduction: str) -> Any:
+    labels, values = ns.array(named), ns.array(a)
+    xp = module_of(values)
+    inside = ((_pairs_over(xp, values, labels) > 0) & ns.array(pairs)).astype(values.dtype)
+    slope = inside.sum(1)  # piecewise linear: a constant to every further derivative
+    xp.subtract.at(slope, (xp.arange(len(labels))[:, None], labels), inside.sum(2))
+    g = weight_of(g, (len(labels),), reduction, 1.0 / values.shape[1])
+    return (ns.reshape(g, (len(labels), 1)) if reduction == "none" else g) * slope
+
+
+_multilabel_margin = Op("multilabel_margin_loss", _multilabel_forward, (_multilabel_vjp, None, None), inputs=3)
+
+
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
+) -> Tensor:
+    """``sum over targets j and other classes i of max(0, 1 - input[j] + input[i]) / classes``.
+
+    Args:
+        input: ``(batch, classes)`` or ``(classes,)``.
+        target: classes in the same shape; those after the first -1 do not count.
+    """
+    reduction = check_reduction(reduction, size_average, reduce)
+    if input.numel() != target.numel() or input.ndim > 2 or (input.ndim == 2 and input.shape != target.shape):
+        raise RuntimeError(
+            f"multilabel_margin_loss: inconsistent target size {list(target.shape)} for input of size {list(input.shape)}"
+        )
+    if 0 in input._array.shape[-1:]:
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+    if input.ndim < 2:
+        losses = multilabel_margin_loss(input.reshape(1, -1), target.reshape(1, -1), reduction="none")
+        return reduced(losses.reshape(()), reduction)
+    labels = target._array
+    xp = module_of(labels)
+    counted = xp.cumsum(labels < 0, 1) == 0
+    named = labels * counted
+    others = xp.ones(labels.shape, bool)
+    row, column = counted.nonzero()
+    others[row, labels[row, column]] = False
+    pairs = counted[:, :, None] & others[:, None, :]
+    return apply(_multilabel_margin, (input, wrap(named), wrap(pairs)), (reduction,))
+
+
+__all__ = [
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "soft_margin_loss",
+]
