@@ -2,13 +2,10 @@
 
 import collections
 import copy
-import warnings
 
 import pytest
 
-import rlgrad
-
-from .test_machinery import attempt, plain
+from .records import assert_same_record, attempt
 
 torch = pytest.importorskip("torch")
 SCENARIOS = {}
@@ -132,11 +129,4 @@ def parameter_dict(lib, log):
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_same_record_under_both_libraries(name):
-    records = []
-    for library in (rlgrad, torch):
-        log = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            SCENARIOS[name](library, log)
-        records.append(plain(log))
-    assert records[0] == records[1]
+    assert_same_record(SCENARIOS[name])

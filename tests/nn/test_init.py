@@ -8,7 +8,7 @@ import pytest
 
 import rlgrad
 
-from .test_machinery import attempt, plain
+from .records import attempt, plain
 
 torch = pytest.importorskip("torch")
 init = rlgrad.nn.init

@@ -1,14 +1,13 @@
 """Layers that learn their sizes from the first batch: each scenario must leave the same record under both libraries."""
 
 import copy
-import warnings
 
 import numpy as np
 import pytest
 
 import rlgrad
 
-from .test_machinery import attempt, plain
+from .records import assert_same_record, attempt
 
 torch = pytest.importorskip("torch")
 
@@ -85,14 +84,7 @@ def conversions_before_the_first_call(lib, log, name):
 @pytest.mark.parametrize("name", list(LAYERS))
 @pytest.mark.parametrize("scene", list(SCENARIOS))
 def test_same_record_under_both_libraries(scene, name):
-    records = []
-    for library in (rlgrad, torch):
-        log = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            SCENARIOS[scene](library, log, name)
-        records.append(plain(log))
-    assert records[0] == records[1]
+    assert_same_record(SCENARIOS[scene], name)
 
 
 @pytest.mark.parametrize(

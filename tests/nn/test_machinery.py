@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-import rlgrad
+from .records import assert_same_record, attempt
 
 torch = pytest.importorskip("torch")
 SCENARIOS = {}
@@ -16,29 +16,6 @@ SCENARIOS = {}
 def scenario(function):
     SCENARIOS[function.__name__] = function
     return function
-
-
-def plain(value):
-    """What two libraries' values have in common."""
-    if isinstance(value, (rlgrad.Tensor, torch.Tensor)):
-        return (str(value.dtype), value.requires_grad, np.round(value.detach().numpy(), 5).tolist())
-    if isinstance(value, BaseException):
-        return type(value).__name__
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    if isinstance(value, type):
-        return value.__name__
-    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
-
-
-def attempt(function, *args, **kwargs):
-    """What a call returns, or the error that it raises."""
-    try:
-        return function(*args, **kwargs)
-    except Exception as error:
-        return error
 
 
 def net(lib):
@@ -55,15 +32,6 @@ def net(lib):
 
 def ones(lib, *shape, grad=False):
     return lib.ones(*shape, requires_grad=grad)
-
-
-class Recorder(list):
-    def hook(self, label, result=None):
-        def call(*args):
-            self.append([label, *[a.__class__.__name__ if hasattr(a, "modules") else plain(a) for a in args]])
-            return result(*args) if callable(result) else result
-
-        return call
 
 
 @scenario
@@ -469,11 +437,4 @@ def what_is_printed(lib, log):
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_same_record_under_both_libraries(name):
-    records = []
-    for library in (rlgrad, torch):
-        log = Recorder()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            SCENARIOS[name](library, log)
-        records.append(plain(list(log)))
-    assert records[0] == records[1]
+    assert_same_record(SCENARIOS[name])

@@ -11,7 +11,7 @@ import rlgrad
 from rlgrad import nn
 from rlgrad.nn.utils import parametrizations, parametrize
 
-from .test_machinery import attempt, plain
+from .records import assert_same_record, attempt
 
 torch = pytest.importorskip("torch")
 
@@ -390,11 +390,4 @@ def hooks_are_refused_twice_and_not_found_once_removed(lib, log):
 
 @pytest.mark.parametrize("name", list(SCENARIOS))
 def test_same_record_under_both_libraries(name):
-    records = []
-    for library in (rlgrad, torch):
-        log = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            SCENARIOS[name](library, log)
-        records.append(plain(log))
-    assert records[0] == records[1]
+    assert_same_record(SCENARIOS[name])

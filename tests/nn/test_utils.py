@@ -6,7 +6,7 @@ import pytest
 import rlgrad
 from rlgrad import nn
 
-from .test_machinery import attempt, plain
+from .records import attempt, plain
 
 torch = pytest.importorskip("torch")
 functional_call = nn.utils.stateless.functional_call
