@@ -94,7 +94,7 @@ def test_norms_of_weights_are_torchs(layer, name, options, old):
 
 
 @pytest.mark.parametrize(
-    ("kind", "shape"), itertools.product(["matrix_exp", "cayley", "householder"], [(4, 4), (5, 3), (3, 5)])
+    ("kind", "shape"), list(itertools.product(["matrix_exp", "cayley", "householder"], [(4, 4), (5, 3), (3, 5)]))
 )
 @pytest.mark.parametrize("trivialization", [True, False])
 def test_orthogonal_weights_are_torchs(kind, shape, trivialization):
