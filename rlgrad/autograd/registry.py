@@ -395,7 +395,9 @@ def _view_of(op: Op, base: Tensor | None, attributes: Any, edge: Any, out: Any, 
     """Wrap an array that shares ``base``'s memory, remembering how to take the same view again."""
     assert base is not None
     result = wrap(out)
-    if op.name == "reshape" and not np.may_share_memory(out, base._array):  # a reshape that had to copy
+    if op.name == "reshape" and not (  # a reshape that had to copy
+        base._array.flags.c_contiguous or np.may_share_memory(out, base._array)
+    ):
         result._edge = edge
         return result
     result._cell = cell = base._cell

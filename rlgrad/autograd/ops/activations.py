@@ -110,6 +110,25 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return maybe_inplace(input, _hardswish(_floating(input, None, "hardswish")), inplace)
 
 
+def _glu_forward(xp: Any, a: Any, dim: int) -> Any:
+    lead, half = (slice(None),) * dim, a.shape[dim] // 2
+    gate = xp.tanh(a[(*lead, slice(half, None))] * 0.5)
+    gate += 1
+    gate *= 0.5
+    gate *= a[(*lead, slice(half))]
+    return gate
+
+
+def _glu_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dim: int) -> Any:
+    half = a_shape[dim] // 2
+    gate = ns.sigmoid(ns.narrow(a, dim, half, half))
+    slope = g * gate
+    return ns.cat([slope, slope * (1 - gate) * ns.narrow(a, dim, 0, half)], dim, (half, half))
+
+
+_glu = Op("glu", _glu_forward, (_glu_vjp,))
+
+
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of ``input`` along ``dim`` times the sigmoid of the second (Dauphin et al., 2017).
 
@@ -121,7 +140,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     size = input.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    return input.narrow(dim, 0, size // 2) * input.narrow(dim, size // 2, size // 2).sigmoid()
+    return apply(_glu, (_floating(input, None, "glu"),), (dim % input.ndim,))
 
 
 _prelu = Op(

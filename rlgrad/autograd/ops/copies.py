@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,23 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return apply(_tile, (input,), ((1,) * (input._array.ndim - len(counts)) + counts,))
 
 
+@functools.lru_cache(64)
+def _lower(rows: int, columns: int, diagonal: int) -> np.ndarray:
+    return np.tri(rows, columns, diagonal, dtype=bool)
+
+
 def _triangle(name: str) -> Any:
+    def forward(xp: Any, a: Any, diagonal: int) -> Any:
+        if xp is not np or a.size > 1024:
+            return getattr(xp, name)(a, diagonal)
+        zero, shape = a.dtype.type(0), a.shape[-2:]
+        if name == "tril":
+            return np.where(_lower(*shape, diagonal), a, zero)
+        return np.where(_lower(*shape, diagonal - 1), zero, a)
+
     return Op(
         name,
-        lambda xp, a, diagonal: getattr(xp, name)(a, diagonal),
+        forward,
         (lambda ns, g, diagonal: getattr(ns, name)(g, diagonal),),
     )
 
@@ -106,9 +120,19 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
+def _rolled(xp: Any, a: Any, shifts: Any, dims: Any) -> Any:
+    if dims is None:
+        return _rolled(xp, a.reshape(-1), (shifts,), (0,)).reshape(a.shape)
+    for shift, dim in zip(shifts, dims, strict=True):
+        cut = -shift % (a.shape[dim] or 1)
+        lead = (slice(None),) * dim
+        a = xp.concatenate((a[(*lead, slice(cut, None))], a[(*lead, slice(cut))]), dim)
+    return a
+
+
 _roll = Op(
     "roll",
-    lambda xp, a, shifts, dims: xp.roll(a, shifts, dims),
+    _rolled,
     (lambda ns, g, shifts, dims: ns.roll(g, tuple([-n for n in shifts]) if dims is not None else -shifts, dims),),
 )
 
@@ -126,6 +150,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         return apply(_roll, (input,), (steps[0], None))
     if len(steps) != len(chosen):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(chosen)}")
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {chosen[0]} but tensor has no dimensions")
     return apply(_roll, (input,), (steps, tuple([one_dim(d, input._array.ndim) for d in chosen])))
 
 

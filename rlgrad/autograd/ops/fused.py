@@ -168,7 +168,12 @@ Op("above", lambda xp, a, limit: a > limit, inputs=1)
 
 
 def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
-    scaled = a * beta
+    scaled = a if beta == 1 else a * beta
+    if xp is np and a.size <= 512:  # one pass, which costs more per element
+        smooth = np.logaddexp(scaled, a.dtype.type(0))
+        if beta != 1:
+            smooth = smooth / beta
+        return np.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
     smooth = (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta
     return xp.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.define import assign
+from rlgrad.autograd.ops.reductions import _mean_forward
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import kernels
@@ -45,6 +47,12 @@ def _by_parts(xp: Any, shape: Shape, *arrays: Any) -> bool:
     return all(a is None or a.dtype is dtype for a in arrays)
 
 
+def _mean(xp: Any, a: Any, axes: tuple[int, ...]) -> Any:
+    if a.dtype.itemsize < 4:  # summed in single precision
+        return a.mean(axis=axes, keepdims=True)
+    return _mean_forward(xp, a, axes, True)
+
+
 def _forward(xp: Any, x: Any, weight: Any, bias: Any, shape: Shape, groups: int, eps: float) -> tuple[Any, Any, Any]:
     """The result, the mean and one over the spread."""
     inner, axes, wide = _view(shape, groups)
@@ -59,9 +67,9 @@ def _forward(xp: Any, x: Any, weight: Any, bias: Any, shape: Shape, groups: int,
         kept = tuple([1 if i in axes else n for i, n in enumerate(inner)])
         return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
     a = x.reshape(inner)
-    mean = a.mean(axis=axes, keepdims=True)
+    mean = _mean(xp, a, axes)
     out = a - mean
-    variance = (out * out).mean(axis=axes, keepdims=True)
+    variance = _mean(xp, out * out, axes)
     variance += eps
     rstd = 1 / xp.sqrt(variance)
     out *= rstd
@@ -181,8 +189,8 @@ def layer_norm(
         weight, bias: ``normalized_shape``.
     """
     shape = _extents("layer_norm", input, normalized_shape, weight=weight, bias=bias)
-    features = int(np.prod(shape))
-    rows = int(np.prod(input._array.shape[: input._array.ndim - len(shape)]))
+    features = math.prod(shape)
+    rows = math.prod(input._array.shape[: input._array.ndim - len(shape)])
     return apply(_layer_norm, (input, weight, bias), ((rows, features), 1, eps))[0]
 
 
@@ -205,7 +213,7 @@ def group_norm(
             f"num_groups={num_groups}"
         )
     _vector("group_norm", input, channels, weight=weight, bias=bias)
-    points = int(np.prod(shape[2:]))
+    points = math.prod(shape[2:])
     if batch * channels // num_groups * num_groups and batch * points * (channels // num_groups) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     return apply(_group_norm, (input, weight, bias), ((batch, channels, points), num_groups, eps))[0]
@@ -246,7 +254,7 @@ def batch_norm(
         scale = scale if weight is None else scale * weight
         result = (input - running_mean.reshape(affine)) * scale.reshape(affine)
         return result if bias is None else result + bias.reshape(affine)
-    points = int(np.prod(shape[2:]))
+    points = math.prod(shape[2:])
     count = shape[0] * points
     if count == 1:
         raise ValueError(
@@ -288,7 +296,7 @@ def instance_norm(
     shape = input._array.shape
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    batch, channels, points = shape[0], shape[1], int(np.prod(shape[2:]))
+    batch, channels, points = shape[0], shape[1], math.prod(shape[2:])
     if points == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})"

@@ -14,7 +14,12 @@ from rlgrad.autograd.tensor import Tensor
 
 def reduced_array(losses: Any, reduction: str) -> Any:
     """:func:`reduced` for a raw array."""
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+    if reduction == "none":
+        return losses
+    if losses.__class__ is not np.ndarray or losses.dtype.itemsize < 4 or not losses.size:
+        return losses.mean() if reduction == "mean" else losses.sum()
+    total = np.add.reduce(losses, None)
+    return total / losses.dtype.type(losses.size) if reduction == "mean" else total
 
 
 def weight_of(g: Any, shape: tuple[int, ...], reduction: str, factor: float = 1.0) -> Any:

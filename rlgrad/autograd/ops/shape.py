@@ -101,7 +101,7 @@ def _resolved(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
             )
         if size % rest == 0:
             shape = tuple([size // rest if n == -1 else n for n in shape])
-    if any(n < 0 for n in shape) or math.prod(shape) != size:
+    if math.prod(shape) != size or (shape and min(shape) < 0):
         raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
     return shape
 

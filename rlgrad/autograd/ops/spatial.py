@@ -264,9 +264,28 @@ def fold(
     return apply(_fold, (input,), (spatial, kernel, steps, pads, spread))
 
 
+# Elements in another order: an array seen in more dimensions, which are permuted and merged again
+
+
+def _rearranging(name: str) -> Op:
+    return Op(
+        name,
+        lambda xp, a, split, order, shape: a.reshape(split).transpose(order).copy().reshape(shape),
+        (
+            lambda ns, g, a_shape, split, order: ns.rearrange(
+                g, tuple([split[i] for i in order]), tuple([order.index(i) for i in range(len(order))]), a_shape
+            ),
+        ),
+    )
+
+
+_rearranging("rearrange")
+_pixel_shuffle, _pixel_unshuffle = _rearranging("pixel_shuffle"), _rearranging("pixel_unshuffle")
+
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """``(*, C * r * r, H, W)`` to ``(*, C, H * r, W * r)`` (Shi et al., 2016)."""
-    r, shape = upscale_factor, tuple(input.shape)
+    r, shape = upscale_factor, input._array.shape
     if len(shape) < 3 or shape[-3] % (r * r):
         raise RuntimeError(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
@@ -274,19 +293,19 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     lead, (c, h, w) = shape[:-3], shape[-3:]
     k = len(lead)
-    split = input.reshape(*lead, c // (r * r), r, r, h, w)
-    return split.permute(*range(k), k, k + 3, k + 1, k + 4, k + 2).reshape(*lead, c // (r * r), h * r, w * r)
+    split, order = (*lead, c // (r * r), r, r, h, w), (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return apply(_pixel_shuffle, (input,), (split, order, (*lead, c // (r * r), h * r, w * r)))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """``(*, C, H * r, W * r)`` to ``(*, C * r * r, H, W)``, the inverse of :func:`pixel_shuffle`."""
-    r, shape = downscale_factor, tuple(input.shape)
+    r, shape = downscale_factor, input._array.shape
     if len(shape) < 3 or shape[-1] % r or shape[-2] % r:
         raise RuntimeError(f"pixel_unshuffle expects height and width to be divisible by {r}, but got {list(shape)}")
     lead, (c, h, w) = shape[:-3], shape[-3:]
     k = len(lead)
-    split = input.reshape(*lead, c, h // r, r, w // r, r)
-    return split.permute(*range(k), k, k + 2, k + 4, k + 1, k + 3).reshape(*lead, c * r * r, h // r, w // r)
+    split, order = (*lead, c, h // r, r, w // r, r), (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return apply(_pixel_unshuffle, (input,), (split, order, (*lead, c * r * r, h // r, w // r)))
 
 
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
