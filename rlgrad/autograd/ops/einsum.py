@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import string
 from collections.abc import Sequence
@@ -37,39 +38,40 @@ _LETTERS = string.ascii_uppercase + string.ascii_lowercase
 _Term = tuple[Tensor, str]
 
 
-def _parse(equation: str, operands: Sequence[Tensor]) -> tuple[list[str], str]:
+@functools.lru_cache(256)
+def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
     """One letter for each dimension of every operand and of the result; the ellipsis' dimensions get letters of their own."""
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     terms = left.split(",")
-    if len(terms) != len(operands):
+    if len(terms) != len(ranks):
         raise RuntimeError(
-            f"einsum(): {'more' if len(operands) > len(terms) else 'fewer'} operands were provided than specified in the "
-            f"equation: {len(operands)} for {len(terms)} terms in '{equation}'"
+            f"einsum(): {'more' if len(ranks) > len(terms) else 'fewer'} operands were provided than specified in the "
+            f"equation: {len(ranks)} for {len(terms)} terms in '{equation}'"
         )
     for character in text.replace("...", "").replace("->", "").replace(",", ""):
         if character not in _LETTERS:
             raise RuntimeError(f"einsum(): invalid subscript given: '{character}', subscripts must be in [a-zA-Z]")
     free = [c for c in map(chr, range(0x100, 0x180)) if c not in text]
     width = 0
-    for term, operand in zip(terms, operands, strict=True):
+    for term, ndim in zip(terms, ranks, strict=True):
         named = len(term.replace("...", ""))
         if "..." in term:
-            if named > operand.ndim:
+            if named > ndim:
                 raise RuntimeError(
                     f"einsum(): the number of subscripts in the equation ({named}) is more than the number of dimensions "
-                    f"({operand.ndim}) for an operand"
+                    f"({ndim}) for an operand"
                 )
-            width = max(width, operand.ndim - named)
-        elif named != operand.ndim:
+            width = max(width, ndim - named)
+        elif named != ndim:
             raise RuntimeError(
                 f"einsum(): the number of subscripts in the equation ({named}) does not match the number of dimensions "
-                f"({operand.ndim}) for an operand and no ellipsis was given"
+                f"({ndim}) for an operand and no ellipsis was given"
             )
     dots = "".join(free[:width])
     resolved = []
-    for term, operand in zip(terms, operands, strict=True):
-        count = operand.ndim - len(term.replace("...", ""))
+    for term, ndim in zip(terms, ranks, strict=True):
+        count = ndim - len(term.replace("...", ""))
         resolved.append(term.replace("...", dots[width - count :]))
     if arrow:
         output = right.replace("...", dots)
@@ -184,7 +186,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
         tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     if not tensors:
         raise RuntimeError("einsum(): must provide at least one operand")
-    terms, output = _parse(equation, tensors)
+    terms, output = _parse(equation, tuple([x._array.ndim for x in tensors]))
     common = dtypes.result_type(*tensors)
     pending = [
         _without_repeats(x if x.dtype is common else x.to(common), term) for x, term in zip(tensors, terms, strict=True)
@@ -198,7 +200,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
                     f"size {sizes[c]}"
                 )
             sizes[c] = max(sizes.get(c, 1), n) if n else 0
-    for pair in _path(pending, output, sizes):
+    for pair in _path(pending, output):
         chosen = [pending[i] for i in pair]
         pending = [p for i, p in enumerate(pending) if i not in pair]
         keep = output + "".join(term for _, term in pending)
@@ -211,14 +213,19 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     return _ordered(tensor, term, output)
 
 
-def _path(pending: list[_Term], output: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+def _path(pending: list[_Term], output: str) -> list[tuple[int, ...]]:
     """The order of contractions: as written for two operands, NumPy's greedy search for more."""
     if len(pending) <= 2:
         return [tuple(range(len(pending)))] if len(pending) == 2 else []
-    letters = dict(zip(sizes, string.ascii_letters, strict=False))
-    equation = ",".join("".join(letters[c] for c in term) for _, term in pending)
+    return _greedy(tuple([term for _, term in pending]), tuple([x._array.shape for x, _ in pending]), output)
+
+
+@functools.lru_cache(256)
+def _greedy(terms: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], output: str) -> list[tuple[int, ...]]:
+    letters = dict(zip(dict.fromkeys("".join(terms)), string.ascii_letters, strict=False))
+    equation = ",".join("".join(letters[c] for c in term) for term in terms)
     equation += "->" + "".join(letters[c] for c in output if c in letters)
-    stand_ins = [np.broadcast_to(np.zeros(()), tuple(x.shape)) for x, _ in pending]
+    stand_ins = [np.broadcast_to(np.zeros(()), shape) for shape in shapes]
     return [tuple(step) for step in np.einsum_path(equation, *stand_ins, optimize="greedy")[0][1:]]
 
 

@@ -39,14 +39,23 @@ def _inside(position: Tensor, size: int, padding_mode: str, align_corners: bool)
     return hardtanh(position, 0, size - 1)
 
 
-def _taken(planes: Tensor, positions: Sequence[Any], spatial: Sequence[int], zeros: bool) -> Tensor:
-    """Elements ``(batch, channels, points)`` at whole positions ``(batch, points)`` of each dimension."""
+_Place = tuple[Any, Any]
+
+
+def _place(position: Any, size: int) -> _Place:
+    """Whole positions as indices of ``size`` elements, and which of them were such already."""
+    xp = module_of(position)
+    within = xp.minimum(xp.maximum(position, 0), size - 1)
+    known = within == position
+    return xp.where(position == position, within, 0).astype(np.int64), known
+
+
+def _taken(planes: Tensor, places: Sequence[_Place], spatial: Sequence[int], zeros: bool) -> Tensor:
+    """Elements ``(batch, channels, points)`` at the places ``(batch, points)`` of each dimension."""
     xp = module_of(planes._array)
-    place: Any = 0
-    known: Any = True
-    for position, size in zip(positions, spatial, strict=True):
-        known = known & (position >= 0) & (position <= size - 1)
-        place = place * size + xp.clip(xp.nan_to_num(position), 0, size - 1).astype(np.int64)
+    place, known = places[0]
+    for (index, inside), size in zip(places[1:], spatial[1:], strict=True):
+        place, known = place * size + index, known & inside
     batch, channels, _ = planes.shape
     index = wrap(xp.ascontiguousarray(xp.broadcast_to(place[:, None, :], (batch, channels, place.shape[-1]))))
     values = planes.gather(2, index)
@@ -131,22 +140,24 @@ def grid_sample(
     else:
         positions = [_inside(p, n, padding_mode, corners) for p, n in zip(positions, spatial, strict=True)]
         if mode == "nearest":
-            places = [xp.rint(position._array) for position in positions]
+            places = [_place(xp.rint(p._array), n) for p, n in zip(positions, spatial, strict=True)]
             result = _taken(planes, places, spatial, zeros) + sum(p.sum() * 0 for p in positions)
             return result.reshape(batch, channels, *out)
         floors = [xp.floor(position._array) for position in positions]
         shares = [p - wrap(f) for p, f in zip(positions, floors, strict=True)]
         weights, offsets = [[1 - share, share] for share in shares], (0, 1)
+    places_at: list[list[_Place]] = []
+    for i, floor in enumerate(floors):
+        near = [floor + offset for offset in offsets]
+        if mode == "bicubic":
+            near = [_inside(wrap(place), spatial[i], padding_mode, corners)._array for place in near]
+        places_at.append([_place(place, spatial[i]) for place in near])
     total: Any = 0
     for corner in itertools.product(range(len(offsets)), repeat=rank):
         weight: Any = 1
-        places = []
         for i, choice in enumerate(corner):
-            weight = weight * weights[i][choice]
-            place = floors[i] + offsets[choice]
-            if mode == "bicubic":
-                place = _inside(wrap(place), spatial[i], padding_mode, corners)._array
-            places.append(place)
+            weight = weights[i][choice] if i == 0 else weight * weights[i][choice]
+        places = [places_at[i][choice] for i, choice in enumerate(corner)]
         total = total + _taken(planes, places, spatial, zeros) * weight.unsqueeze(1)
     return total.reshape(batch, channels, *out)
 
