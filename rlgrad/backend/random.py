@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from rlgrad.backend.devices import as_device, cupy, device
+
+_starting = threading.Lock()
 
 
 class Generator:
@@ -29,19 +33,24 @@ class Generator:
 
     def __init__(self, device: device | str | None = None) -> None:
         self.device = as_device(device)
-        self._seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 1
-        self._numpy = np.random.Generator(np.random.PCG64(self._seed))
+        self._seed = _seed_of_the_system()
+        self._numpy: np.random.Generator | None = None
         self._cupy: Any = None
 
     @property
     def numpy(self) -> np.random.Generator:
         """The NumPy generator that CPU draws come from."""
+        if self._numpy is None:
+            # Started by the first draw: `numpy.random` takes as long to import as a fifth of this package.
+            with _starting:
+                if self._numpy is None:
+                    self._numpy = _stream(self._seed)
         return self._numpy
 
     def on(self, xp: Any) -> Any:
         """The underlying generator for an array library: NumPy's, or CuPy's seeded alike."""
         if xp is np:
-            return self._numpy
+            return self.numpy
         if self._cupy is None:
             self._cupy = cupy().random.default_rng(self._seed)
         return self._cupy
@@ -49,13 +58,13 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Restart the stream from ``seed`` and return the generator."""
         self._seed = int(seed)
-        self._numpy = np.random.Generator(np.random.PCG64(self._seed % 2**64))
+        self._numpy = _stream(self._seed)
         self._cupy = None
         return self
 
     def seed(self) -> int:
         """Restart the stream from a seed taken from the operating system, and return that seed."""
-        self.manual_seed(int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) >> 1)
+        self.manual_seed(_seed_of_the_system())
         return self._seed
 
     def initial_seed(self) -> int:
@@ -64,12 +73,12 @@ class Generator:
 
     def get_state(self) -> dict[str, Any]:
         """The position in the stream, as plain numbers and strings."""
-        return {"seed": self._seed, "numpy": self._numpy.bit_generator.state}
+        return {"seed": self._seed, "numpy": self.numpy.bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from a position that :meth:`get_state` gave."""
         self.manual_seed(state["seed"])
-        self._numpy.bit_generator.state = state["numpy"]
+        self.numpy.bit_generator.state = state["numpy"]
 
     def clone_state(self) -> Generator:
         """Another generator that goes on from here on its own."""
@@ -79,6 +88,15 @@ class Generator:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Generator:
         return self.clone_state()
+
+
+def _seed_of_the_system() -> int:
+    """63 random bits from the operating system."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+def _stream(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64(seed % 2**64))
 
 
 default_generator = Generator()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import rlgrad
@@ -70,3 +74,23 @@ def test_normal_takes_numbers_or_tensors():
 def test_impossible_parameters_raise(call):
     with pytest.raises(RuntimeError):
         call()
+
+
+def test_a_program_without_draws_does_not_import_them():
+    code = (
+        "import sys, rlgrad; print('numpy.random' in sys.modules); rlgrad.rand(1); print('numpy.random' in sys.modules)"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["False", "True"]
+
+
+def test_threads_that_draw_first_share_one_stream():
+    for _ in range(50):
+        generator = rlgrad.Generator()
+        with ThreadPoolExecutor(4) as pool:
+            drawn = [x.item() for x in pool.map(lambda _, g=generator: rlgrad.rand((), generator=g), range(8))]
+        assert len(set(drawn)) == 8
+
+
+def test_unseeded_generators_differ():
+    assert rlgrad.Generator().initial_seed() != rlgrad.Generator().initial_seed()
