@@ -58,13 +58,13 @@ POOLS: dict[str, Callable[[Any], list[Any]]] = {
     "embedding_bag": _bags,
     "grid_sample": lambda m: [
         *[
-            s(m.normal(2, 2, 4, 3), m.unit(2, 2, 3, 2) * 1.3, mode, padding, corners)
+            s(m.normal(1, 2, 4, 3), m.unit(1, 2, 2, 2) * 1.3, mode, padding, corners)
             for mode in ("bilinear", "bicubic")
             for padding in ("zeros", "border", "reflection")
             for corners in (True, False)
         ],
         s(m.normal(1, 2, 3, 4, 3), m.unit(1, 2, 2, 1, 3), "bilinear", "reflection", False),
-        s(m.normal(1, 2, 4, 3), m.unit(1, 3, 2, 2), "nearest", "border", False),
+        s(m.normal(2, 2, 4, 3), m.unit(2, 3, 2, 2), "nearest", "border", False),
     ],
     "local_response_norm": lambda m: [s(m.normal(2, 5, 3), 3), s(m.normal(1, 4, 2, 2), 2, 0.5, 0.6, 2.0)],
     "lp_pool3d": lambda m: [s(m.positive(1, 2, 2, 4, 2), 2, 2), s(m.positive(1, 1, 3, 2, 2), 3.0, 2, 1)],
