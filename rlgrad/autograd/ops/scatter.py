@@ -137,11 +137,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
     dim = one_dim(dim, input._array.ndim)
-    shapes = []
-    for x in (input, indices):
-        shapes.append([1 if d == dim else n for d, n in enumerate(x._array.shape)])
+    shapes = [(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (input._array.shape, indices._array.shape)]
+    if shapes[0] == shapes[1]:
+        return gather(input, dim, indices)
     try:
-        common = list(np.broadcast_shapes(*[tuple(s) for s in shapes]))
+        common = np.broadcast_shapes(*shapes)
     except ValueError:
         raise RuntimeError(
             f"take_along_dim: shapes {list(input.shape)} and {list(indices.shape)} do not broadcast apart from dimension {dim}"
