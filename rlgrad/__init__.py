@@ -1,7 +1,7 @@
 """rlgrad: automatic differentiation with PyTorch's semantics over NumPy and CuPy, and what is trained on it.
 
-``import rlgrad as torch`` carries ordinary PyTorch programs. Agents and adversarial trainers live in ``rlgrad.agents`` and
-``rlgrad.gan`` and are imported on their own.
+``import rlgrad as torch`` carries ordinary PyTorch programs. Agents and adversarial trainers live in ``rlgrad.agents``
+and ``rlgrad.gan`` and are imported on their own.
 """
 
 import warnings as _warnings

@@ -21,7 +21,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     JSON in the header. Tensors that share memory are written each by itself.
 
     Args:
-        obj: a state dict, or nested dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and ``None``.
+        obj: a state dict, or nested dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and
+            ``None``.
         path: the file to write; its folder is made if it is not there.
 
     Raises:

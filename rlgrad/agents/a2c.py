@@ -1,6 +1,7 @@
 """A2C: the synchronous advantage actor-critic.
 
-Source: Mnih et al., Asynchronous Methods for Deep Reinforcement Learning (2016), algorithm S3, with the workers in step.
+Source: Mnih et al., Asynchronous Methods for Deep Reinforcement Learning (2016), algorithm S3, with the workers in
+step.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Transitions:
         obs: (batch, *obs_shape) observations.
         actions: (batch, *action_shape).
         rewards: (batch,) float32, discounted sum of up to `n_steps` rewards.
-        next_obs: (batch, *obs_shape) observation after the last of them, the episode's own last one where it ended there.
+        next_obs: (batch, *obs_shape) observation after the last of them, the episode's own last one where it ended
+            there.
         discounts: (batch,) float32, factor of the value of `next_obs`: 0 where the episode terminated,
             `gamma ** k` after k rewards elsewhere, at a time limit too.
         weights: (batch,) float32 importance weights, or None where all are 1.

@@ -114,7 +114,8 @@ class PPO(OnPolicyAgent):
 def _movement(log_prob: Tensor, old_log_prob: Tensor, clip: float) -> tuple[float, float]:
     """How far the policy moved: an estimate of KL(old || new), and the fraction of ratios beyond the clip range.
 
-    The estimate is the mean of `(r - 1) - log r`, which is never negative: Schulman, Approximating KL Divergence (2020).
+    The estimate is the mean of `(r - 1) - log r`, which is never negative: Schulman, Approximating KL Divergence
+    (2020).
     """
     log_ratio = (log_prob.detach() - old_log_prob).cpu().numpy()
     change, number = np.expm1(log_ratio), max(log_ratio.size, 1)

@@ -42,8 +42,8 @@ class ReinforceConfig(AgentConfig):
         baseline: learn the value of states, subtract it from returns, and continue truncated episodes with
             it. Without one a time limit counts as the end of the task: the return of a truncated episode is
             the sum of the rewards that were seen.
-        gae_lambda: 1 for the advantage of REINFORCE with a baseline, return minus value; less trusts the values more, see
-            `rlgrad.agents.gae`.
+        gae_lambda: 1 for the advantage of REINFORCE with a baseline, return minus value; less trusts the values more,
+            see `rlgrad.agents.gae`.
         baseline_learning_rate: step size of the baseline's optimizer.
         baseline_epochs: passes over the batch in which the baseline is fitted.
         baseline_batch_size: rows per step of that fit.

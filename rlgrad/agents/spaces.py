@@ -17,10 +17,11 @@ _UNBOUNDED = 1e15
 class ObservationCodec:
     """Turns observations into one array of network inputs.
 
-    A Box is flattened, a Discrete becomes one-hot, a MultiDiscrete one one-hot after another, a MultiBinary zeros and ones;
-    the parts of a Dict (in the order of its keys) or a Tuple lie side by side. An image, which is a uint8 Box from 0 to
-    255 of two to four axes, stays uint8 and becomes (channels, height, width), stacked colour frames with all their channels
-    together; dividing by 255 is the network's part. Inside a Dict or Tuple an image is scaled to [0, 1] and flattened.
+    A Box is flattened, a Discrete becomes one-hot, a MultiDiscrete one one-hot after another, a MultiBinary zeros and
+    ones; the parts of a Dict (in the order of its keys) or a Tuple lie side by side. An image, which is a uint8 Box
+    from 0 to 255 of two to four axes, stays uint8 and becomes (channels, height, width), stacked colour frames with all
+    their channels together; dividing by 255 is the network's part. Inside a Dict or Tuple an image is scaled to [0, 1]
+    and flattened.
 
     Args:
         space: the observation space of one environment.
@@ -166,9 +167,9 @@ class ActionCodec:
     """Turns network outputs into actions that the environment accepts.
 
     Discrete and MultiDiscrete actions are counted from the space's `start`. Continuous actions live in units in which a
-    bounded component of a Box is [-1, 1]: outputs are clipped to it and mapped to [low, high] for the environment only, so
-    that the learning algorithm keeps the action that its policy really drew. Components without two bounds pass through
-    unchanged, but for the bound they have.
+    bounded component of a Box is [-1, 1]: outputs are clipped to it and mapped to [low, high] for the environment only,
+    so that the learning algorithm keeps the action that its policy really drew. Components without two bounds pass
+    through unchanged, but for the bound they have.
 
     Args:
         space: the action space of one environment.

@@ -100,8 +100,8 @@ def backward(
         inputs: only these tensors receive gradients.
 
     Raises:
-        RuntimeError: when a tensor does not require grad, a gradient is missing or of the wrong shape, saved values were
-            freed or modified in place.
+        RuntimeError: when a tensor does not require grad, a gradient is missing or of the wrong shape, saved values
+            were freed or modified in place.
     """
     outputs = _sequence(tensors)
     given = grad_variables if grad_tensors is None else grad_tensors

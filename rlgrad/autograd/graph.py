@@ -164,8 +164,8 @@ class Node:
 class LeafNode(Node):
     """Where the gradient of a leaf tensor arrives (PyTorch's AccumulateGrad).
 
-    It owns the leaf's ``.grad`` and refers to the leaf weakly, so that neither keeps the other in a cycle. ``grad`` is a
-    raw array until somebody looks at the leaf's ``.grad``, and a tensor from then on.
+    It owns the leaf's ``.grad`` and refers to the leaf weakly, so that neither keeps the other in a cycle. ``grad`` is
+    a raw array until somebody looks at the leaf's ``.grad``, and a tensor from then on.
     """
 
     __slots__ = ("grad", "leaf")

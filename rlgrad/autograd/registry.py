@@ -1,10 +1,10 @@
 """The op registry: one entry per operation, from which tensor methods, functions and generic tests come.
 
 An entry holds the forward on raw arrays, ``forward(xp, *arrays, *attributes)``, and the derivatives. A derivative is
-written once against a namespace: ``vjp(ns, g, ...)`` uses operators and ``ns.<op>`` only, and names in its parameters what it
-needs: an input, an attribute, ``out``, or ``<input>_shape``. Just these are saved, and only when a gradient that needs them
-is wanted. A plain backward calls it with raw arrays; ``create_graph=True`` calls it with tensors, so that it is
-recorded and every order of derivative follows from the one formula.
+written once against a namespace: ``vjp(ns, g, ...)`` uses operators and ``ns.<op>`` only, and names in its parameters
+what it needs: an input, an attribute, ``out``, or ``<input>_shape``. Just these are saved, and only when a gradient
+that needs them is wanted. A plain backward calls it with raw arrays; ``create_graph=True`` calls it with tensors, so
+that it is recorded and every order of derivative follows from the one formula.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class Op:
         node: PyTorch's name of the recorded node, such as ``"AddBackward0"``.
         inputs: how many leading parameters of ``forward`` are arrays.
         view: the output shares the input's memory.
-        multiple: ``forward`` returns several arrays; derivatives get the gradients as a mapping from output to gradient.
+        multiple: ``forward`` returns several arrays; derivatives get the gradients as a mapping from output to
+            gradient.
         variadic: ``forward(xp, arrays, *attributes)`` takes any number of arrays as one list and saves none of them.
         frees: an attribute holds arrays, so that backward frees what was saved.
     """

@@ -115,8 +115,8 @@ def wrap(array: Any) -> Tensor:
 class Tensor:
     """An n-dimensional array that records what is computed from it, with PyTorch's methods and semantics.
 
-    Make one with :func:`rlgrad.tensor`, :func:`rlgrad.from_numpy` or a factory such as :func:`rlgrad.zeros`. Most methods
-    come from the op registry.
+    Make one with :func:`rlgrad.tensor`, :func:`rlgrad.from_numpy` or a factory such as :func:`rlgrad.zeros`. Most
+    methods come from the op registry.
 
     Example:
         >>> import rlgrad

@@ -12,8 +12,8 @@ _CATEGORY = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 class dtype:
     """Element type of a tensor, for example ``rlgrad.float32``.
 
-    Instances are unique, so ``x.dtype is rlgrad.float32`` holds; they print as PyTorch's do, so that printed tensors can
-    be pasted back under ``import rlgrad as torch``.
+    Instances are unique, so ``x.dtype is rlgrad.float32`` holds; they print as PyTorch's do, so that printed tensors
+    can be pasted back under ``import rlgrad as torch``.
     """
 
     __slots__ = ("category", "name", "numpy")

@@ -27,7 +27,7 @@ def default_convert(value: Any) -> Any:
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Stack samples: tensors, arrays and numbers along a new first dimension, structures entry by entry, text left as it is.
+    """Stack samples: tensors, arrays and numbers along a new first dimension, structures by entry, text as it is.
 
     Args:
         batch: samples of the same structure; arrays in them of the same shape.

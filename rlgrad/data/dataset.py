@@ -17,7 +17,7 @@ from rlgrad.backend.random import Generator, default_generator
 
 
 class Dataset:
-    """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for all that need to know how many there are.
+    """Samples by index: a subclass defines ``__getitem__``, and ``__len__`` for all that need to know their number.
 
     Example:
         >>> class Squares(Dataset):

@@ -217,8 +217,8 @@ def draw(
     """Random numbers as a raw array with the dtype and on the device of `like`.
 
     Args:
-        sampler: `sampler(stream, shape, dtype, *parameters)` draws from a generator of NumPy or CuPy; `dtype` is float32 or
-            float64.
+        sampler: `sampler(stream, shape, dtype, *parameters)` draws from a generator of NumPy or CuPy; `dtype` is
+            float32 or float64.
         parameters: reach the sampler as float64 arrays of the generator's library.
     """
     array = like._array

@@ -1,9 +1,9 @@
 """Gradients of gamma and Dirichlet draws, which have no closed inverse distribution function.
 
 A draw `x = F^-1(u; a)` moves with its parameter as `dx/da = -(dF/da) / f(x)`, since `F(x; a) = u` stays what it was
-(Figurnov, Mohamed and Mnih, Implicit Reparameterization Gradients, 2018). `dF/da` is taken from the fourth-order central
-difference of SciPy's incomplete gamma and beta functions in float64, of `F` or `1 - F`, whichever is smaller, and from the
-leading term of the series in the far tails: about nine digits are right.
+(Figurnov, Mohamed and Mnih, Implicit Reparameterization Gradients, 2018). `dF/da` is taken from the fourth-order
+central difference of SciPy's incomplete gamma and beta functions in float64, of `F` or `1 - F`, whichever is smaller,
+and from the leading term of the series in the far tails: about nine digits are right.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ __all__ = ["LocationScale"]
 
 
 class LocationScale(Distribution):
-    """The distributions of `loc + scale * noise`, one per element, for noise whose mean and mode are 0 unless overridden.
+    """Distributions of `loc + scale * noise`, one per element; mean and mode are `loc` unless a subclass says else.
 
     Args:
         loc: where they are.

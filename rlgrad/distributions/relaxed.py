@@ -1,7 +1,7 @@
 """Continuous relaxations of discrete distributions, whose samples carry gradients.
 
-Source: Maddison, Mnih and Teh, The Concrete Distribution (2017); Jang, Gu and Poole, Categorical Reparameterization with
-Gumbel-Softmax (2017).
+Source: Maddison, Mnih and Teh, The Concrete Distribution (2017); Jang, Gu and Poole, Categorical Reparameterization
+with Gumbel-Softmax (2017).
 """
 
 from __future__ import annotations

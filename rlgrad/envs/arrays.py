@@ -18,9 +18,9 @@ class ArrayVectorEnv(VectorEnv[Any, Any, Any]):
     """Copies of one environment whose states are the columns of one array, with SAME_STEP autoreset.
 
     The step that ends an episode returns the first observation of the next one, as
-    `SyncVectorEnv(autoreset_mode="SameStep")` does. The dynamics are those of Gymnasium's single environment to the last
-    bit or close to it, and so is the distribution of start states; one generator draws them for all copies, so trajectories
-    differ from those of synchronous environments with the same seed.
+    `SyncVectorEnv(autoreset_mode="SameStep")` does. The dynamics are those of Gymnasium's single environment to the
+    last bit or close to it, and so is the distribution of start states; one generator draws them for all copies, so
+    trajectories differ from those of synchronous environments with the same seed.
 
     A subclass takes its spaces from `single_class` and implements `_draw`, `_advance` and `_observe`.
 

@@ -24,8 +24,8 @@ def atari(
     """A function that builds one Atari game, to hand to `make` or an agent.
 
     Each observation is a stack of gray frames, (stack, screen_size, screen_size) uint8. An action is repeated for
-    `frame_skip` frames, of which the last two are merged by their maximum; an episode begins with up to `noop_max` steps
-    that do nothing.
+    `frame_skip` frames, of which the last two are merged by their maximum; an episode begins with up to `noop_max`
+    steps that do nothing.
 
     Args:
         env_id: registered id, such as "ALE/Breakout-v5".
@@ -40,8 +40,8 @@ def atari(
     Raises:
         ImportError: when the game is built, if ale-py or OpenCV is not installed.
 
-    Source: Mnih et al., Human-level Control through Deep Reinforcement Learning (2015), methods; Machado et al., Revisiting
-    the Arcade Learning Environment (2018).
+    Source: Mnih et al., Human-level Control through Deep Reinforcement Learning (2015), methods; Machado et al.,
+    Revisiting the Arcade Learning Environment (2018).
     """
 
     def build() -> gym.Env[Any, Any]:

@@ -52,14 +52,14 @@ def make(
 
     Args:
         env: a registered Gymnasium id such as "CartPole-v1" ("package.module:Name-v0" imports the module
-            first), or a function without arguments that builds one environment. A vector environment that exists already
-            is handed back as it is if it resets in SAME_STEP mode, and refused otherwise.
+            first), or a function without arguments that builds one environment. A vector environment that exists
+            already is handed back as it is if it resets in SAME_STEP mode, and refused otherwise.
         num_envs: number of copies, at least 1.
-        vectorization: "auto" takes the array implementation where there is one (of rlgrad, or one registered as a vector
-            entry point that resets in SAME_STEP mode) and one Python object per copy otherwise; "vector" demands the array
-            implementation; "sync" steps Python objects one after another; "async" gives each copy a process of its own,
-            which pays only for slow environments; "envpool" takes EnvPool's environment of this name, in C++ (extra
-            `envpool`).
+        vectorization: "auto" takes the array implementation where there is one (of rlgrad, or one registered as a
+            vector entry point that resets in SAME_STEP mode) and one Python object per copy otherwise; "vector" demands
+            the array implementation; "sync" steps Python objects one after another; "async" gives each copy a process
+            of its own, which pays only for slow environments; "envpool" takes EnvPool's environment of this name, in
+            C++ (extra `envpool`).
         env_options: keyword arguments of the environment itself, such as `continuous=True`. Atari games ("ALE/Pong-v5")
             also take those of `rlgrad.envs.atari`, whose preprocessing they get unless `preprocess=False`.
 

@@ -16,9 +16,9 @@ __all__ = ["NormalizedVectorEnv", "reset_and_seed"]
 class NormalizedVectorEnv(VectorWrapper[Any, Any, Any, Any]):
     """Shifts and scales observations by their running mean and std, and rewards by the std of their discounted sums.
 
-    The agents of this package normalise by themselves (`normalize_observations`, `normalize_rewards`); this is for code that
-    steps environments on its own. Final observations in `infos` are normalised like all others; `infos["raw_reward"]` holds
-    the rewards as they were.
+    The agents of this package normalise by themselves (`normalize_observations`, `normalize_rewards`); this is for code
+    that steps environments on its own. Final observations in `infos` are normalised like all others;
+    `infos["raw_reward"]` holds the rewards as they were.
 
     Args:
         envs: in SAME_STEP autoreset mode, with a Box of numbers that are no images as observations.

@@ -19,13 +19,13 @@ _SEEDS = 2**31 - 1
 class EnvPoolVectorEnv(VectorEnv[Any, Any, Any]):
     """Copies of an EnvPool environment that reset in the step which ends an episode.
 
-    EnvPool itself resets in the step after (NEXT_STEP). Here the copies whose episode ended are reset by themselves before
-    `step` returns, so that no step is spent on it: `obs` holds the first observation of the next episode and
+    EnvPool itself resets in the step after (NEXT_STEP). Here the copies whose episode ended are reset by themselves
+    before `step` returns, so that no step is spent on it: `obs` holds the first observation of the next episode and
     `infos["final_obs"]` the last of the finished one. EnvPool reports an episode that ends in its last allowed step as
     truncated only, whatever ended it.
 
-    EnvPool takes its seed when it is made, so `reset(seed=...)` makes the pool anew. The state of its environments cannot be
-    saved.
+    EnvPool takes its seed when it is made, so `reset(seed=...)` makes the pool anew. The state of its environments
+    cannot be saved.
 
     Args:
         env_id: EnvPool's name, such as "CartPole-v1", "HalfCheetah-v5" or "Pong-v5"; "ALE/Pong-v5" means the last.

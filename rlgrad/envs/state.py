@@ -55,11 +55,11 @@ _CHECKS = ("checked_reset", "checked_step", "checked_data_reuse")
 def state_of(envs: Any) -> dict[str, Any] | None:
     """Everything that decides how running environments go on, or None where they cannot tell.
 
-    An environment, vector environment or wrapper tells by a pair of methods `state_dict()` and `load_state_dict(state)`; all
-    environments over NumPy arrays in this package have them. Copies behind `SyncVectorEnv` are asked one by one, and their
-    generator `np_random` is added here. Gymnasium's classic control, toy texts and MuJoCo environments are known, and its
-    wrappers that count steps or only translate are passed through. Environments in other processes, Box2D's and EnvPool's
-    cannot tell.
+    An environment, vector environment or wrapper tells by a pair of methods `state_dict()` and
+    `load_state_dict(state)`; all environments over NumPy arrays in this package have them. Copies behind
+    `SyncVectorEnv` are asked one by one, and their generator `np_random` is added here. Gymnasium's classic control,
+    toy texts and MuJoCo environments are known, and its wrappers that count steps or only translate are passed through.
+    Environments in other processes, Box2D's and EnvPool's cannot tell.
 
     Args:
         envs: a vector environment, or a single one.

@@ -27,7 +27,8 @@ def make_average(generator: Network) -> Network:
 def update_average(average: nn.Module, generator: nn.Module, samples: int, seen: int, half_life: float) -> None:
     """Move the average after the trained generator; batch normalisation's statistics are copied.
 
-    A fixed half-life would hold on to the untrained generator for as long as it lasts, so it grows with the samples seen.
+    A fixed half-life would hold on to the untrained generator for as long as it lasts, so it grows with the samples
+    seen.
 
     Args:
         average: what :func:`make_average` made of ``generator``; changed in place.

@@ -47,13 +47,14 @@ class GANConfig:
         learning_rate: of both optimizers, at the start.
         learning_rate_decay: ``"linear"`` (to zero at the last iteration) or ``"none"``.
         n_critic: discriminator steps per generator step.
-        r1_gamma: weight of the R1 penalty on the discriminator's gradient at real samples (Mescheder et al. 2018), which
-            makes training converge where the loss alone may not; 0 leaves it out, as for the other penalties.
+        r1_gamma: weight of the R1 penalty on the discriminator's gradient at real samples (Mescheder et al. 2018),
+            which makes training converge where the loss alone may not; 0 leaves it out, as for the other penalties.
         r2_gamma: weight of the same penalty at generated samples, R2.
-        gradient_penalty: weight of WGAN-GP's penalty on gradients between real and generated samples whose norm is not 1.
+        gradient_penalty: weight of WGAN-GP's penalty on gradients between real and generated samples whose norm is not
+            1.
         dragan_penalty: weight of DRAGAN's penalty on gradients around real samples whose norm is not 1.
-        penalty_every: discriminator steps from one with penalties to the next; above 1 they are lazy: applied with so many
-            times the weight, and the discriminator's optimizer corrected for it (Karras et al. 2020, appendix B).
+        penalty_every: discriminator steps from one with penalties to the next; above 1 they are lazy: applied with so
+            many times the weight, and the discriminator's optimizer corrected for it (Karras et al. 2020, appendix B).
         clip_weights: the discriminator's parameters are kept within plus and minus this; 0 leaves them free.
         ema_half_life: generated samples after which a weight of the averaged generator has forgotten half; 0 keeps no
             average. It starts short and grows with the samples seen. Sampling uses the average where there is one.

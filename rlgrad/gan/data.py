@@ -211,7 +211,8 @@ def _shape_in_the_plane(name: str) -> Callable[..., Source]:
 
 
 def npz(path: str, seed: Seed = None) -> Source:
-    """Arrays ``samples`` and perhaps ``labels`` and ``held_out`` from a file of :func:`numpy.savez`; never runs code from it.
+    """Arrays ``samples`` and perhaps ``labels`` and ``held_out`` from a file of :func:`numpy.savez`; never runs code
+    from it.
 
     Raises:
         ValueError: the file is missing, is no such file, or has no ``samples``.

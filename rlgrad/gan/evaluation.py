@@ -31,10 +31,11 @@ _STEPS = 8
 class Evaluator:
     """Figures and pictures of a trainer's samples, which depend on what the data is.
 
-    A mixture's known modes are counted: ``modes``, ``high_quality``, ``reverse_kl``. Samples of anything else are compared
-    with held-out data, or with half of the data where none is held out, by nearest neighbours: ``precision``, ``recall``, ``density``, ``coverage``, ``copies``; where
-    there are labels, a classifier trained here adds ``feature_fid`` and, for a conditional generator, ``class_fidelity``.
-    :meth:`floor` gives the same figures of real data against real data, the best that can be asked for.
+    A mixture's known modes are counted: ``modes``, ``high_quality``, ``reverse_kl``. Samples of anything else are
+    compared with held-out data, or with half of the data where none is held out, by nearest neighbours: ``precision``,
+    ``recall``, ``density``, ``coverage``, ``copies``; where there are labels, a classifier trained here adds
+    ``feature_fid`` and, for a conditional generator, ``class_fidelity``. :meth:`floor` gives the same figures of real
+    data against real data, the best that can be asked for.
 
     Args:
         source: the data.

@@ -69,7 +69,8 @@ class Judge:
 
 
 def frechet_distance(a: np.ndarray, b: np.ndarray) -> float:
-    r"""``|mu_a - mu_b|^2 + tr(S_a + S_b - 2 (S_a S_b)^{1/2})`` of two sets of features (Heusel et al. 2017, equation 6).
+    r"""``|mu_a - mu_b|^2 + tr(S_a + S_b - 2 (S_a S_b)^{1/2})`` of two sets of features (Heusel et al. 2017, equation
+    6).
 
     Args:
         a: (n, features).

@@ -51,7 +51,8 @@ def gradient_penalty(
     rng: np.random.Generator,
     target: float = 1.0,
 ) -> Tensor:
-    """``weight * mean((|d logit / d x| - target)^2)`` at points between real and generated samples (Gulrajani et al. 2017).
+    """``weight * mean((|d logit / d x| - target)^2)`` at points between real and generated samples (Gulrajani et al.
+    2017).
 
     Each pair has a point of its own, uniform on the line between the two, and a gradient norm of its own.
 

@@ -13,7 +13,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class Dropout(FunctionLayer):
-    """Zero elements with probability ``p`` and scale the rest by ``1 / (1 - p)`` while training (Srivastava et al., 2014).
+    """Zero elements with probability ``p`` and scale the rest by ``1 / (1 - p)`` in training (Srivastava et al., 2014).
 
     Args:
         p: probability of an element to be dropped.

@@ -42,8 +42,8 @@ __all__ = [
 class LazyModuleMixin(Module):
     """A module some of whose parameters wait for their shapes.
 
-    A subclass names the class that it becomes in ``cls_to_become`` and defines ``initialize_parameters``, which gets the
-    arguments of the first call. Loading a state dictionary gives the shapes as well.
+    A subclass names the class that it becomes in ``cls_to_become`` and defines ``initialize_parameters``, which gets
+    the arguments of the first call. Loading a state dictionary gives the shapes as well.
     """
 
     cls_to_become: ClassVar[type[Module] | None] = None

@@ -31,7 +31,8 @@ class _Pad(Module):
     """What all pads share.
 
     Args:
-        padding: one amount for every side, or ``(left, right)`` of the last dimension, then of the one before it, and so on.
+        padding: one amount for every side, or ``(left, right)`` of the last dimension, then of the one before it, and
+            so on.
     """
 
     rank: ClassVar[int]

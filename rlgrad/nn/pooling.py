@@ -178,7 +178,8 @@ class AvgPool2d(_AvgPool):
     """Mean of each window of ``(batch, channels, height, width)``.
 
     Args:
-        kernel_size, stride, padding, ceil_mode, count_include_pad: as for :class:`AvgPool1d`, or one for each dimension.
+        kernel_size, stride, padding, ceil_mode, count_include_pad: as for :class:`AvgPool1d`, or one for each
+            dimension.
         divisor_override: divide the sum by this instead of by the number of elements.
     """
 

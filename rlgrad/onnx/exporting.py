@@ -49,8 +49,8 @@ def export(
         output_names: of its outputs, ``output_0`` and so on unless given. Outputs in tuples, lists and dicts come in
             order.
         batch_dim: the dimension of every input that may have any size in the exported model; ``None`` fixes all sizes.
-        verify: run the model on both examples, with onnxruntime if it is installed and ONNX's own evaluator otherwise, and
-            compare.
+        verify: run the model on both examples, with onnxruntime if it is installed and ONNX's own evaluator otherwise,
+            and compare.
 
     Returns:
         The path.

@@ -16,7 +16,7 @@ class ExportError(RuntimeError):
 
 
 class Step:
-    """One operation of the trace while it is translated, together with the same operation of a trace with a larger batch.
+    """One operation of the trace while it is translated, with the same operation of a trace with a larger batch.
 
     Args:
         graph: that it becomes part of.

@@ -1,9 +1,9 @@
 """Running a module once and noting down every operation on the way.
 
-Every operation of the engine computes with its registry entry's ``forward`` on raw arrays. While a trace runs, these are
-wrapped: they compute as ever and note what went in and what came out. Arrays are told apart by identity, so it does not
-matter how the program that called them is written. Functions that are no operations, since they have no derivative, are
-noticed when they make a tensor.
+Every operation of the engine computes with its registry entry's ``forward`` on raw arrays. While a trace runs, these
+are wrapped: they compute as ever and note what went in and what came out. Arrays are told apart by identity, so it does
+not matter how the program that called them is written. Functions that are no operations, since they have no derivative,
+are noticed when they make a tensor.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Convolutions in one, two and three dimensions.
 
 A convolution ``y = conv(x, w)`` is linear in both operands, so its three gradients are convolutions of each other:
-``convolution_input`` (also the transposed convolution), ``convolution_weight`` and ``convolution`` itself. Derivatives of
-every order stay within these three. Each is computed by minimal filtering where that pays, and otherwise as a gather of
-windows and a matrix product.
+``convolution_input`` (also the transposed convolution), ``convolution_weight`` and ``convolution`` itself. Derivatives
+of every order stay within these three. Each is computed by minimal filtering where that pays, and otherwise as a gather
+of windows and a matrix product.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Solving, inverting and factorising matrices, in batches. ``rlgrad.linalg`` is where users find these.
 
 The derivatives are those of Giles (2008), "Collected matrix derivative results for forward and reverse mode algorithmic
-differentiation", and of Walter and Lehmann (2010) for QR, written with the recorded operations themselves so that second
-derivatives follow.
+differentiation", and of Walter and Lehmann (2010) for QR, written with the recorded operations themselves so that
+second derivatives follow.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ _NEARLY = 1e-10  # below this share of the largest a determinant could be, the i
 def _second_cofactor(xp: Any, g: Any, a: Any) -> Any:
     """The derivative of ``sum(g * cofactor(a))``, also of singular matrices, from the singular values.
 
-    With ``a = u s vh`` and ``c = u^T g vh^T`` it is ``u d vh``, in which ``d[i, i]`` sums ``c[k, k]`` times the product of the
-    singular values other than ``i`` and ``k``, and ``d[i, j]`` is ``-c[j, i]`` times that of those other than ``i`` and ``j``.
+    With ``a = u s vh`` and ``c = u^T g vh^T`` it is ``u d vh``, in which ``d[i, i]`` sums ``c[k, k]`` times the product
+    of the singular values other than ``i`` and ``k``, and ``d[i, j]`` is ``-c[j, i]`` times that of those other than
+    ``i`` and ``j``.
     """
     n = a.shape[-1]
     u, s, vh = xp.linalg.svd(a)

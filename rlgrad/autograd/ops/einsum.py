@@ -171,8 +171,9 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """Sum of products over the letters that the result has not.
 
     Args:
-        equation: such as ``"bij,bjk->bik"``; with ``...`` for dimensions that broadcast, repeated letters for diagonals, and
-            without ``->`` the letters that occur once in alphabetical order. Or ``op1, [0, 1], op2, [1, 2], [0, 2]``.
+        equation: such as ``"bij,bjk->bik"``; with ``...`` for dimensions that broadcast, repeated letters for
+            diagonals, and without ``->`` the letters that occur once in alphabetical order. Or
+            ``op1, [0, 1], op2, [1, 2], [0, 2]``.
         operands: tensors, or one list of them.
 
     Example:

@@ -1,7 +1,7 @@
 """LU and Householder factorisations, what is solved with factors, and forms that report failure instead of raising.
 
-Derivatives of LU: for a square matrix as in Hoelscher et al., and by blocks for tall and wide ones, from ``A1 = P L U1`` and
-``U2 = inv(L) P^T A2``. Functions that PyTorch offers outside ``linalg`` are here too.
+Derivatives of LU: for a square matrix as in Hoelscher et al., and by blocks for tall and wide ones, from
+``A1 = P L U1`` and ``U2 = inv(L) P^T A2``. Functions that PyTorch offers outside ``linalg`` are here too.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition numbers of matrices: the norm times that of the inverse, infinite for singular ones.
 
     Args:
-        p: as for :func:`matrix_norm`; ``None`` and 2 are the ratio of the largest to the smallest singular value, -2 its
-            inverse.
+        p: as for :func:`matrix_norm`; ``None`` and 2 are the ratio of the largest to the smallest singular value, -2
+            its inverse.
     """
     _matrix("cond", A)
     if not A.numel():

@@ -212,9 +212,9 @@ def mlp(input: Tensor, parameters: Sequence[Tensor], activations: Sequence[Activ
 
     Returns:
         ``(batch, out_features)``; ``None`` where the layers are to be run one by one: on a GPU, for another rank, for
-        mixed dtypes or shapes that do not fit, while anomalies or saved tensors are being watched, and for an input that
-        is itself a leaf that wants a gradient: it is there for a penalty on that gradient more often than not, and
-        what is differentiated twice had to be computed again layer by layer.
+        mixed dtypes or shapes that do not fit, while anomalies or saved tensors are being watched, and for an input
+        that is itself a leaf that wants a gradient: it is there for a penalty on that gradient more often than not,
+        and what is differentiated twice had to be computed again layer by layer.
     """
     x = input._array
     dtype = x.dtype

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials by their three-term recurrences (NIST Digital Library of Mathematical Functions, section 18.9).
+"""Orthogonal polynomials by their three-term recurrences (NIST Digital Library of Mathematical Functions, 18.9).
 
 ``rlgrad.special`` offers them. They have no derivatives, as in PyTorch.
 """

@@ -23,7 +23,8 @@ def max_pool3d(
     """Largest element of each window of ``input (batch, channels, depth, height, width)``.
 
     Args:
-        return_indices: return also where each maximum lies among the ``depth * height * width`` elements of its channel.
+        return_indices: return also where each maximum lies among the ``depth * height * width`` elements of its
+            channel.
     """
     return _pool_max("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 

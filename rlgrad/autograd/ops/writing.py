@@ -119,8 +119,9 @@ def recorded_as(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     """``out[index] += values`` in which repeated indices add up; ``index`` holds full slices and non-negative arrays.
 
-    ``np.add.at`` is fast for flat positions only (two to five times as fast as for rows, measured over 8 to 100,000 rows
-    of 1 to 128; sorting with ``reduceat`` and products with one-hot matrices are slower), so positions are made flat.
+    ``np.add.at`` is fast for flat positions only (two to five times as fast as for rows, measured over 8 to 100,000
+    rows of 1 to 128; sorting with ``reduceat`` and products with one-hot matrices are slower), so positions are made
+    flat.
     """
     places = [k for k, i in enumerate(index) if i.__class__ is not slice]
     first, last = places[0], places[-1]

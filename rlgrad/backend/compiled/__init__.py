@@ -1,6 +1,8 @@
-"""Kernels compiled by Numba, the extra ``jit``. Their callers have the same computation in NumPy, which defines what they do.
+"""Kernels compiled by Numba, the extra ``jit``. Their callers have the same computation in NumPy, which defines what
+they do.
 
-Every kernel takes the range of samples to work on as its last two arguments, see :func:`rlgrad.backend.kernels.jit.shared`.
+Every kernel takes the range of samples to work on as its last two arguments, see
+:func:`rlgrad.backend.kernels.jit.shared`.
 """
 
 from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums

@@ -28,7 +28,8 @@ def _tanh(x):
 
 @kernel
 def _add_products(first, second, flat, out, other):
-    """Add ``first @ matrix`` to ``out`` and ``second @ matrix`` to ``other``, the matrix ``(first.size, out.size)`` flat.
+    """Add ``first @ matrix`` to ``out`` and ``second @ matrix`` to ``other``, the matrix ``(first.size, out.size)``
+    flat.
 
     Two rows and three products at a time: as many as the compiler still runs in vectors.
     """

@@ -1,7 +1,7 @@
 """Minimal filtering: the matrices of ``kernels.winograd`` written out, for two taps and for three.
 
-Vectors along the first dimension of tiles come in rows; along the second one they lie in runs within a row. ``n`` is the
-number of taps plus one.
+Vectors along the first dimension of tiles come in rows; along the second one they lie in runs within a row. ``n`` is
+the number of taps plus one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether compiled kernels are there, and their work shared among threads.
 
-Compiled kernels come with the extra ``jit`` (Numba). They compile when they are first used and are kept on disk. Every one
-takes the range of samples to work on as its last two arguments and holds no lock of Python's, so that threads can
+Compiled kernels come with the extra ``jit`` (Numba). They compile when they are first used and are kept on disk. Every
+one takes the range of samples to work on as its last two arguments and holds no lock of Python's, so that threads can
 share a batch.
 """
 

@@ -1,7 +1,7 @@
 """Normalisation on the CPU: passes over cache-sized parts of the input, and small sums between them.
 
-Planes are the ``(batch, channels, points)`` of batch, group and instance norm, whose statistics are put together from those
-of the planes (Chan et al., 1983). Rows are the ``(rows, features)`` of layer norm.
+Planes are the ``(batch, channels, points)`` of batch, group and instance norm, whose statistics are put together from
+those of the planes (Chan et al., 1983). Rows are the ``(rows, features)`` of layer norm.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Convolutions by minimal filtering: two outputs of a filter of r taps take r + 1 products instead of 2r.
 
-``F(2, 2)`` and ``F(2, 3)`` of Winograd (1980), nested for two dimensions (Lavin and Gray, 2016): outputs are cut into tiles
-of 2x2, and with ``B``, ``G`` and ``A`` the constant matrices below, a tile is ``y = A' [(G w G') * (B x B')] A``, summed over
-channels. The sum is ``(r + 1)**2`` matrix products, with 9/16 (r = 2) or 4/9 (r = 3) of the direct multiplications. A stride of s
-is first made a stride of one: kernels of ``r * s`` taps see ``s * s`` interleaved images as that many more channels. All entries
-are 0, 1, -1 or 1/2, so that rounding stays that of the direct sum; an infinite input makes its whole tile infinite or NaN.
-The two gradients are the adjoints, step by step.
+``F(2, 2)`` and ``F(2, 3)`` of Winograd (1980), nested for two dimensions (Lavin and Gray, 2016): outputs are cut into
+tiles of 2x2, and with ``B``, ``G`` and ``A`` the constant matrices below, a tile is ``y = A' [(G w G') * (B x B')] A``,
+summed over channels. The sum is ``(r + 1)**2`` matrix products, with 9/16 (r = 2) or 4/9 (r = 3) of the direct
+multiplications. A stride of s is first made a stride of one: kernels of ``r * s`` taps see ``s * s`` interleaved images
+as that many more channels. All entries are 0, 1, -1 or 1/2, so that rounding stays that of the direct sum; an infinite
+input makes its whole tile infinite or NaN. The two gradients are the adjoints, step by step.
 """
 
 from __future__ import annotations

@@ -124,7 +124,8 @@ def multi_head_attention_forward(
         is_causal: ``attn_mask`` is the causal one, and a faster route may be taken.
 
     Returns:
-        The output ``(L, batch, embed)``, and the weights ``(batch, L, S)`` (or one more dimension for heads) or ``None``.
+        The output ``(L, batch, embed)``, and the weights ``(batch, L, S)`` (or one more dimension for heads) or
+        ``None``.
 
     Raises:
         AssertionError: for shapes that do not fit, as in PyTorch.

@@ -54,7 +54,8 @@ def linear_cross_entropy(
 
     Args:
         input: ``(batch, in_features)`` or ``(in_features,)``.
-        linear_weight: ``(classes, in_features)``, or ``(classes, d1, ..., dK, in_features)`` for K dimensions of losses.
+        linear_weight: ``(classes, in_features)``, or ``(classes, d1, ..., dK, in_features)`` for K dimensions of
+            losses.
         target: classes ``(batch, d1, ..., dK)``, or probabilities ``(batch, classes, d1, ..., dK)``.
         linear_bias: ``linear_weight`` without its last dimension.
         weight: factor for each class.

@@ -28,8 +28,8 @@ class LinearCrossEntropyOptions:
 
     Args:
         allow_retain_graph: accepted for PyTorch's sake; backward may always be repeated.
-        batch_chunk_size: rows of the batch for which logits are held at once; all, or as ``chunking_method`` says, when not
-            given.
+        batch_chunk_size: rows of the batch for which logits are held at once; all, or as ``chunking_method`` says, when
+            not given.
         chunking_method: ``"auto"``; ``"aspect_ratio:N"`` for chunks whose logits take an N-th of the input's memory, or
             ``None`` for the whole batch.
         acc_policy, acc_dtype: accepted for PyTorch's sake; sums are taken in the dtype of the input.

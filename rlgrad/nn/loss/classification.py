@@ -47,7 +47,8 @@ class CrossEntropyLoss(_WeightedLoss):
     Args:
         weight: factor for each class; ``"mean"`` divides by the sum of those that occur.
         ignore_index: a class that does not count.
-        label_smoothing: share of the target spread evenly over the classes, in [0, 1] (Szegedy et al., 2016, section 7).
+        label_smoothing: share of the target spread evenly over the classes, in [0, 1] (Szegedy et al., 2016, section
+            7).
 
     Example:
         >>> import rlgrad

@@ -199,8 +199,8 @@ def register_parametrization(
 
     Args:
         tensor_name: the parameter's name; its own value moves to ``parametrizations.<name>.original``.
-        parametrization: maps the original to the tensor; ``right_inverse``, where there is one, gives the first original
-            and the one after an assignment to the tensor.
+        parametrization: maps the original to the tensor; ``right_inverse``, where there is one, gives the first
+            original and the one after an assignment to the tensor.
         unsafe: skip the check that shape and dtype stay as they are.
 
     Example:
