@@ -21,6 +21,8 @@ CASES = [
     ("avg_pool1d", (2, 2, 9), {"kernel_size": 3, "stride": 1}),
     ("avg_pool2d", (2, 2, 7, 6), {"kernel_size": 2}),
     ("avg_pool2d", (2, 2, 7, 6), {"kernel_size": 3, "stride": 2, "padding": 1, "count_include_pad": False}),
+    ("avg_pool2d", (2, 2, 11, 10), {"kernel_size": 5}),
+    ("adaptive_avg_pool2d", (2, 2, 8, 9), {"output_size": 1}),
     ("avg_pool3d", (1, 2, 4, 4, 5), {"kernel_size": 2, "ceil_mode": True}),
     ("adaptive_avg_pool2d", (2, 2, 6, 8), {"output_size": (3, 2)}),
 ]

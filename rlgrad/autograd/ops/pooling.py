@@ -266,6 +266,14 @@ def max_pool2d(
     return _pool_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+_MANY = 16  # elements of a window from which on one reduction beats a pass for each of them
+
+
+def _in_windows(lead: Extents, out: Extents, kernel: Extents) -> Extents:
+    """The shape of an array seen as windows that lie side by side: two extents for each dimension."""
+    return (*lead, *[n for pair in zip(out, kernel, strict=True) for n in pair])
+
+
 def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, windows: Extents, scale: Any) -> Any:
     out, ones = windows, (1,) * len(kernel)
     cover = _cover(out, kernel, stride, ones)
@@ -274,6 +282,14 @@ def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents,
         total = small_pools.sums(a, table, out)
         total *= _scale(xp, scale, total.dtype)
         return total
+    if math.prod(kernel) > _MANY and stride == kernel and not any(pad):
+        rank = len(kernel)
+        whole = a[(Ellipsis, *[slice(m * k) for m, k in zip(out, kernel, strict=True)])]
+        if whole.shape[a.ndim - rank :] == tuple([m * k for m, k in zip(out, kernel, strict=True)]):
+            total = whole.reshape(_in_windows(a.shape[: a.ndim - rank], out, kernel)).sum(
+                tuple(range(1 - 2 * rank, 0, 2))
+            )
+            return total * _scale(xp, scale, total.dtype)
     buffer = _padded(xp, a, pad, cover, 0)
     total = None
     for _, part in _parts(out, kernel, stride, ones):
