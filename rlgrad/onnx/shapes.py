@@ -116,6 +116,19 @@ def _border(s: Step) -> str:
     return _picked(s, {d: np.pad(np.arange(s.shape()[d]), pad, mode=mode) for d, pad in pads if any(pad)})  # type: ignore[call-overload]
 
 
+def _rearranged(s: Step) -> str:
+    split = s.graph.sizes(s.call.attributes["split"], s.other.attributes["split"])
+    parts = s.add("Reshape", s[0], split)
+    return s.reshaped(s.add("Transpose", parts, perm=list(s.attribute("order"))))
+
+
+def _glu(s: Step) -> str:
+    dim = s.attribute("dim")
+    half = s.shape()[dim] // 2
+    first, second = (_sliced(s, s[0], [(dim, start, start + half, 1)]) for start in (0, half))
+    return s.add("Mul", first, s.add("Sigmoid", second))
+
+
 def _repeat(s: Step) -> str:
     factors = s.attribute("factors")
     dims = range(s.rank - len(factors), s.rank)
@@ -317,6 +330,8 @@ TABLE: dict[str, Translation] = {
     "constant_pad_nd": _pad,
     "take_axis": _gather(),
     "border": _border,
+    **dict.fromkeys(("rearrange", "pixel_shuffle", "pixel_unshuffle"), _rearranged),
+    "glu": _glu,
     "repeat_elements": _repeat,
     "gather": _gather("GatherElements"),
     "embedding": _gather(dim=0),
