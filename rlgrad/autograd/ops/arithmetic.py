@@ -25,12 +25,13 @@ def zero_gradient(ns: Any, g: Any) -> Any:
     return ns.zeros_like(g)
 
 
-def no_derivative(name: str) -> Vjp:
-    """The derivative of a function for which PyTorch has none: asking for it is an error."""
+def no_derivative(name: str, argument: str = "") -> Vjp:
+    """The derivative of a function, or by one of its arguments, for which PyTorch has none: asking for it is an error."""
+    by = f" by {argument!r}" if argument else ""
 
     def vjp(ns: Any, g: Any) -> Any:
         raise NotImplementedError(
-            f"derivative for aten::{name} is not implemented; compute it under no_grad() or on .detach()ed tensors"
+            f"derivative for aten::{name}{by} is not implemented; compute it under no_grad() or on .detach()ed tensors"
         )
 
     return vjp

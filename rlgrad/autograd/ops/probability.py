@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.arithmetic import no_derivative
 from rlgrad.autograd.ops.define import binary, inplace, public, unary
 from rlgrad.autograd.ops.special import _from_scipy
 from rlgrad.autograd.registry import Op
@@ -76,15 +77,6 @@ xlog1py = binary(
 )
 
 
-def _no_derivative(name: str, argument: str) -> Any:
-    def vjp(ns: Any, g: Any) -> Any:
-        raise NotImplementedError(
-            f"the derivative for {name!r} by {argument!r} is not implemented; .detach() it, or compute under no_grad()"
-        )
-
-    return vjp
-
-
 def _zeta_forward(xp: Any, a: Any, b: Any) -> Any:
     dtype = a.dtype if hasattr(a, "dtype") else b.dtype
     a, b = xp.asarray(a, np.float64), xp.asarray(b, np.float64)
@@ -94,7 +86,7 @@ def _zeta_forward(xp: Any, a: Any, b: Any) -> Any:
 zeta = binary(
     "zeta",
     _zeta_forward,
-    (_no_derivative("zeta", "self"), lambda ns, g, a, b: g * -a * ns.zeta(a + 1, b)),
+    (no_derivative("zeta", "self"), lambda ns, g, a, b: g * -a * ns.zeta(a + 1, b)),
     kind="float",
     node="SpecialZetaBackward0",
     methods=False,
@@ -113,14 +105,14 @@ def _incomplete(name: str) -> Any:
 igamma = binary(
     "igamma",
     _incomplete("gammainc"),
-    (_no_derivative("igamma", "input"), lambda ns, g, a, b: g * _gamma_density(ns, a, b)),
+    (no_derivative("igamma", "input"), lambda ns, g, a, b: g * _gamma_density(ns, a, b)),
     kind="float",
     numbers="none",
 )
 igammac = binary(
     "igammac",
     _incomplete("gammaincc"),
-    (_no_derivative("igammac", "input"), lambda ns, g, a, b: -g * _gamma_density(ns, a, b)),
+    (no_derivative("igammac", "input"), lambda ns, g, a, b: -g * _gamma_density(ns, a, b)),
     kind="float",
     numbers="none",
 )

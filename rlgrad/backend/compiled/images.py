@@ -7,6 +7,7 @@ from rlgrad.backend.compiled.compiler import kernel
 
 @kernel
 def to_last(x, buffer, low, left, height, width):
+    """Write one image ``(channels, height, width)`` into its padded buffer, channels last."""
     channels = x.shape[0]
     for y in range(height):
         row = buffer[low + y]
@@ -19,6 +20,7 @@ def to_last(x, buffer, low, left, height, width):
 
 @kernel
 def to_first(buffer, x, low, left, height, width):
+    """Read one image back out of its padded buffer, channels first."""
     channels = x.shape[0]
     for y in range(height):
         row = buffer[low + y]
