@@ -241,8 +241,8 @@ def _into_the_run_that_is_resumed(arguments: Sequence[str]) -> list[str]:
     return arguments
 
 
-def checkpoint_path(path: str) -> Path:
-    """The checkpoint that ``resume=path`` means: a file, or the one in a run's folder.
+def checkpoint_path(path: str, setting: str = "resume") -> Path:
+    """The checkpoint that ``resume=path``, or another setting, means: a file, or the one in a run's folder.
 
     Raises:
         UsageError: there is none.
@@ -250,7 +250,9 @@ def checkpoint_path(path: str) -> Path:
     given = Path(path)
     file = given / CHECKPOINT_NAME if given.is_dir() else given
     if not file.is_file():
-        raise UsageError(f"resume={path}: there is no checkpoint {file}. Give a run's folder or its {CHECKPOINT_NAME}.")
+        raise UsageError(
+            f"{setting}={path}: there is no checkpoint {file}. Give a run's folder or its {CHECKPOINT_NAME}."
+        )
     return file
 
 

@@ -56,7 +56,7 @@ def _sample(settings: dict[str, str]) -> None:
 
     n, out = int(settings["n"]), Path(settings["out"])
     with mistakes_of_the_user():
-        trainer = GANTrainer.load(checkpoint_path(settings["checkpoint"]))
+        trainer = GANTrainer.load(checkpoint_path(settings["checkpoint"], "checkpoint"))
         latent = np.random.default_rng(int(settings["seed"])).standard_normal((n, trainer.config.latent_dim))
         labels = np.full(n, int(settings["label"])) if settings["label"] else None
         if labels is not None and trainer.config.conditional == "none":
