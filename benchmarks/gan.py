@@ -3,6 +3,7 @@
     python -m benchmarks.gan results ring grid --seeds 5     (train what is not stored yet, then write docs/results_gan.md)
     python -m benchmarks.gan results                         (only write the tables)
     python -m benchmarks.gan speed                           (beside PyTorch, see benchmarks.gan_speed)
+    python -m benchmarks.gan memory                          (over 10,000 steps, see benchmarks.gan_memory)
 
 Every run is one of the command line, ``python scripts/train_gan.py <overrides> seed=<seed>``, stored with its figures,
 settings and commit in ``benchmarks/results/gan``; runs that are there already are not repeated.
@@ -97,11 +98,18 @@ def main() -> None:
     results.add_argument("--seeds", type=int, default=5, help="train with seeds 0 to this, less one")
     speed = commands.add_parser("speed", help="the time of a step beside PyTorch's")
     speed.add_argument("--repeats", type=int, default=15)
+    memory = commands.add_parser("memory", help="memory over a long training with the garbage collector off")
+    memory.add_argument("--steps", type=int, default=10_000)
     arguments = parser.parse_args()
     if arguments.command == "speed":
         from benchmarks import gan_speed
 
         gan_speed.report(arguments.repeats)
+        return
+    if arguments.command == "memory":
+        from benchmarks import gan_memory
+
+        gan_memory.report(arguments.steps)
         return
     if unknown := [task for task in arguments.tasks if task not in TASKS]:
         sys.exit(f"unknown tasks {', '.join(unknown)}; known: {', '.join(TASKS)}")
