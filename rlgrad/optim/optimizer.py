@@ -235,6 +235,11 @@ class Optimizer(Stateful):
         return scalars, scalars
 
     def _update_equals(self, group: dict[str, Any], flat: Flat, first: int, last: int, step: int) -> None:
+        if flat.xp is not np:
+            from rlgrad.optim import fused
+
+            if fused.update(self, group, flat, first, last, step):
+                return
         values = flat.values(first, last) if self.needs_values(group) else None
         if group.get("maximize"):
             flat.grad[flat.bounds[first] : flat.bounds[last]] *= -1
@@ -254,7 +259,8 @@ class Optimizer(Stateful):
         """Turn ``grad`` into what is to be subtracted from the parameters, and bring ``state`` up to date.
 
         Args:
-            xp: NumPy or CuPy.
+            xp: NumPy or CuPy; on a GPU first a :class:`~rlgrad.backend.kernels.fused.Recording`, for which CuPy steps
+                in where an update asks for more than arithmetic on each element.
             group: the options.
             step: number of this update, from 1.
             values: the parameters, flat, when :meth:`needs_values`.

@@ -8,6 +8,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    if name not in ("im2col", "jit", "norms", "winograd"):
+    if name not in ("fused", "im2col", "jit", "norms", "winograd"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return importlib.import_module(f"{__name__}.{name}")
