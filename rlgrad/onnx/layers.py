@@ -144,44 +144,64 @@ ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
 """Where ONNX's gates are among PyTorch's: input, output, forget, cell; update, reset, hidden."""
 
 
+def _gates(s: Step, name: str, kind: str) -> str:
+    """Weights or biases of all gates in ONNX's order."""
+    order = ORDERS[kind]
+    if len(order) == 1:
+        return name
+    parts = s.add("Split", name, count=len(order), axis=0, num_outputs=len(order))
+    return str(s.add("Concat", *[parts[i] for i in order], axis=0))
+
+
 def _recurrent(kind: str, states: int, **attributes: Any) -> Translation:
-    """One layer in one direction: ``x, h0[, c0], w_ih, w_hh, b_ih, b_hh``."""
+    """One layer in one direction: ``x, h0[, c0], w_ih, w_hh, b_ih, b_hh[, w_hr]``."""
 
     def translate(s: Step) -> list[str]:
         if s.attribute("sizes") is not None:
             raise ExportError("packed sequences have no translation to ONNX: give padded ones")
-        if kind == "LSTM" and s.has(7):
-            raise ExportError("an LSTM with a projection (proj_size) has no translation to ONNX")
         first = s.integers([0])
-        order = ORDERS[kind]
-
-        def gates(index: int) -> str:
-            if len(order) == 1:
-                return s[index]
-            parts = s.add("Split", s[index], count=len(order), axis=0, num_outputs=len(order))
-            return s.add("Concat", *[parts[i] for i in order], axis=0)
-
-        weights = [s.add("Unsqueeze", gates(1 + states + i), first) for i in range(2)]
-        inputs = [s[0], *weights]
-        biased = s.has(3 + states)
-        if biased:
-            both = s.add("Concat", *[gates(3 + states + i) for i in range(2)], axis=0)
+        projected = kind == "LSTM" and s.has(7)
+        x, start, *weights = _unprojected(s) if projected else (s[0], s[1], s[1 + states], s[2 + states])
+        inputs = [x, *(s.add("Unsqueeze", _gates(s, weight, kind), first) for weight in weights)]
+        if s.has(3 + states):
+            both = s.add("Concat", *[_gates(s, s[3 + states + i], kind) for i in range(2)], axis=0)
             inputs.append(s.add("Unsqueeze", both, first))
         else:
             inputs.append("")
-        starts = [s.add("Unsqueeze", s[1 + i], first) for i in range(states)]
+        starts = [start and s.add("Unsqueeze", start, first)]
+        starts += [s.add("Unsqueeze", s[2 + i], first) for i in range(states - 1)]
         options = dict(attributes)
         if kind == "RNN":
             options["activations"] = [{"tanh": "Tanh", "relu": "Relu"}[s.attribute("nonlinearity")]]
         direction = "reverse" if s.attribute("reverse") else "forward"
-        hidden = s.call.inputs[1].shape[-1]
+        hidden = s.shape(states)[-1]
         outputs = s.add(
             kind, *inputs, "", *starts, count=1 + states, hidden_size=hidden, direction=direction, **options
         )
         squeezed = [s.add("Squeeze", outputs[0], s.integers([1]))]
-        return squeezed + [s.add("Squeeze", name, first) for name in outputs[1:]]
+        squeezed += [s.add("Squeeze", name, first) for name in outputs[1:]]
+        if projected:
+            back = s.add("Transpose", s[7], perm=[1, 0])
+            squeezed[:2] = [s.add("MatMul", name, back) for name in squeezed[:2]]
+        return squeezed
 
     return translate
+
+
+def _unprojected(s: Step) -> tuple[str, str, str, str]:
+    """Input, no first state, and weights of an LSTM whose state is what one with a projection projects.
+
+    That state ``u`` enters the gates as ``w_hh w_hr u``. The first one is given projected: it comes as more features of
+    the first input, with weights ``w_hh``.
+    """
+    steps = s.shape()[0]
+    if s.other.inputs[0].shape[0] != steps:
+        raise ExportError("an LSTM with a projection (proj_size) needs a fixed number of steps: give another batch_dim")
+    before = steps - 1 if s.attribute("reverse") else 0
+    pads = s.integers([before, 0, 0, steps - 1 - before, 0, 0])
+    h0 = s.add("Pad", s.add("Unsqueeze", s[1], s.integers([0])), pads)
+    x = s.add("Concat", s[0], h0, axis=2)
+    return x, "", s.add("Concat", s[3], s[4], axis=1), s.add("MatMul", s[4], s[7])
 
 
 TABLE: dict[str, Translation] = {

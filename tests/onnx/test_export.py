@@ -92,6 +92,10 @@ MODULES = {
     "LSTM without biases": (lambda: nn.LSTM(3, 5, bias=False, batch_first=True), (2, 7, 3)),
     "GRU, two layers, both directions": (lambda: nn.GRU(3, 5, 2, bidirectional=True, batch_first=True), (2, 4, 3)),
     "RNN with ReLU": (lambda: nn.RNN(3, 5, nonlinearity="relu", batch_first=True), (2, 7, 3)),
+    "LSTM with a projection, both directions": (
+        lambda: nn.LSTM(3, 5, 2, bidirectional=True, proj_size=2, batch_first=True),
+        (2, 7, 3),
+    ),
     "LSTMCell": (lambda: nn.LSTMCell(3, 5), (2, 3)),
     "GRUCell": (lambda: nn.GRUCell(3, 5), (2, 3)),
     "attention": (Attention, (2, 5, 8)),
@@ -147,6 +151,24 @@ def test_the_batch_may_be_another_dimension(tmp_path):
     module = nn.GRU(3, 5)
     path = rlgrad.onnx.export(module, rlgrad.randn(4, 2, 3), tmp_path / "m.onnx", batch_dim=1)
     assert_same(path, module, draw(4, 6, 3))
+
+
+class WithStates(nn.LSTM):
+    def forward(self, input, h, c):
+        return super().forward(input, (h, c))
+
+
+@pytest.mark.parametrize("options", [{}, {"proj_size": 2}, {"proj_size": 2, "bias": False}], ids=str)
+def test_first_states_may_be_inputs(options, tmp_path):
+    module = WithStates(3, 5, bidirectional=True, **options)
+    width = options.get("proj_size", 5)
+
+    def arrays(batch):
+        return draw(4, batch, 3), draw(2, batch, width), draw(2, batch, 5)
+
+    examples = [rlgrad.from_numpy(a) for a in arrays(2)]
+    path = rlgrad.onnx.export(module, examples, tmp_path / "m.onnx", batch_dim=1)
+    assert_same(path, module, *arrays(3))
 
 
 def test_a_model_of_fixed_size(tmp_path):
@@ -318,9 +340,9 @@ def test_what_cannot_be_exported_is_named_with_its_place(name, tmp_path):
     assert (rlgrad.ones(2) + 1).tolist() == [2, 2], "nothing is left of the trace"
 
 
-def test_a_projected_lstm_is_refused_by_name(tmp_path):
-    with pytest.raises(rlgrad.onnx.ExportError, match=r"'lstm_layer' in LSTM.*proj_size"):
-        rlgrad.onnx.export(nn.LSTM(3, 4, proj_size=2, batch_first=True), rlgrad.randn(2, 3, 3), tmp_path / "m.onnx")
+def test_a_projected_lstm_needs_a_fixed_number_of_steps(tmp_path):
+    with pytest.raises(rlgrad.onnx.ExportError, match=r"'lstm_layer' in LSTM.*proj_size.*steps"):
+        rlgrad.onnx.export(nn.LSTM(3, 4, proj_size=2), rlgrad.randn(2, 3, 3), tmp_path / "m.onnx")
 
 
 def test_looking_at_values_warns(tmp_path):
