@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels import jit
 from rlgrad.optim.flat import Flat
-from rlgrad.optim.optimizer import Optimizer, constants, rate
+from rlgrad.optim.optimizer import Optimizer, constants, number, rate
 
 TOGETHER = 1 << 16
 """Elements up to which it is quicker to join the gradients for one pass than to make a pass for each parameter."""
@@ -94,8 +92,8 @@ class Adam(Optimizer):
         # lr / bias1 * mean / (sqrt(square) / root + eps), with the scale moved under the fraction: a pass less.
         scale, root = (1 - beta1**step) / lr if lr else 0.0, math.sqrt(1 - beta2**step)
         xp.sqrt(square, scratch)
-        scratch *= scale / root
-        scratch += scale * group["eps"]
+        scratch *= number(scale / root, grad)
+        scratch += number(scale * group["eps"], grad)
         if lr:
             xp.divide(mean, scratch, grad)
         else:
@@ -105,14 +103,12 @@ class Adam(Optimizer):
             grad += scratch
 
     def update_compiled(self, group: dict[str, Any], flat: Flat, grads: list[Any], runs: list[tuple[int, int]]) -> bool:
-        if flat.xp is not np or not jit.suits(flat.grad):
-            return False
         kernel = jit.kernels().amsgrad if group["amsgrad"] else jit.kernels().adam
         state = tuple(flat.state.values())
         if flat.joined is not None and flat.bounds[-1] <= TOGETHER:
             flat.join(grads, runs)
             for first, last in runs:
-                numbers = self._numbers(group, flat.advance(first, last), flat.dtype)
+                numbers = self._numbers(group, flat.advance(first, last))
                 kernel(flat.joined, flat.grad, *state, numbers, flat.bounds[first], flat.bounds[last])
                 flat.changed(first, last)
             return True
@@ -121,7 +117,7 @@ class Adam(Optimizer):
             return False
         remaining = iter(grads)
         for first, last in runs:
-            numbers = self._numbers(group, flat.advance(first, last), flat.dtype)
+            numbers = self._numbers(group, flat.advance(first, last))
             for index in range(first, last):
                 values, *own = rows[index]
                 jit.shared(kernel, values.size, values.size, values, next(remaining), *own, numbers)
@@ -129,23 +125,22 @@ class Adam(Optimizer):
         return True
 
     @staticmethod
-    def _numbers(group: dict[str, Any], step: int, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-        """What :func:`rlgrad.backend.compiled.updates.adam` computes with, in the parameters' dtype."""
-        lr, (beta1, beta2), decay = rate(group), group["betas"], group["weight_decay"]
+    def _numbers(group: dict[str, Any], step: int) -> tuple[float, ...]:
+        """What :func:`rlgrad.backend.compiled.updates.adam` computes with."""
+        lr, (beta1, beta2), decay = rate(group), group["betas"], float(group["weight_decay"])
         decoupled = group["decoupled_weight_decay"]
-        numbers = (
-            beta1,
-            1 - beta1,
-            beta2,
-            1 - beta2,
+        return (
+            float(beta1),
+            1.0 - beta1,
+            float(beta2),
+            1.0 - beta2,
             lr / (1 - beta1**step),
             1 / math.sqrt(1 - beta2**step),
-            group["eps"],
+            float(group["eps"]),
             0.0 if decoupled else decay,
             lr * decay if decoupled else 0.0,
             -1.0 if group["maximize"] else 1.0,
         )
-        return tuple(map(dtype.type, numbers))
 
 
 class AdamW(Adam):

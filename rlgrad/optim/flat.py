@@ -10,9 +10,13 @@ import numpy as np
 
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import device_of, module_of, on_device
+from rlgrad.backend.kernels import jit
 
 BLOCK = 16384
 """Elements updated at a time on the CPU, so that the buffers of an update stay in the cache."""
+
+COMPILED_FROM = 4096
+"""Elements from which on compiled updates are asked for: loading what runs them takes a good part of a second."""
 
 
 def lay_out(params: Sequence[Tensor]) -> None:
@@ -84,6 +88,7 @@ class Flat:
         steps: how many updates each has had.
         state: flat state buffers by name.
         scalars: state that is one number for each parameter, by name.
+        compiled: whether there are compiled kernels for these parameters.
         grad, scratch: the joined gradient, which the update turns into the change to subtract, and work space.
     """
 
@@ -98,6 +103,7 @@ class Flat:
         self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
         self.steps = [0] * len(params)
         self.scalars: dict[str, list[float]] = {}
+        self.compiled = self.xp is np and self.bounds[-1] >= COMPILED_FROM and jit.suits(array)
         self.place = on_device(self.device)
         with self.place:
             self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))

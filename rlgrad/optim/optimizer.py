@@ -22,9 +22,6 @@ from rlgrad.optim.flat import Flat, lay_out
 from rlgrad.optim.hooks import between_hooks
 from rlgrad.optim.state import Stateful
 
-COMPILED_FROM = 4096
-"""Elements from which on compiled updates are asked for: loading what runs them takes a good part of a second."""
-
 
 class Optimizer(Stateful):
     """Base class of optimizers.
@@ -195,7 +192,7 @@ class Optimizer(Stateful):
         if not grads:
             return True
         runs = flat.runs(missing)
-        if flat.bounds[-1] >= COMPILED_FROM and self.update_compiled(group, flat, grads, runs):
+        if flat.compiled and self.update_compiled(group, flat, grads, runs):
             return True
         update = self._update_run if flat.scalars else self._update_equals
         with flat.place:
@@ -301,6 +298,11 @@ def average_square(xp: Any, square: Any, values: Any, keep: float, scratch: Any)
 def constants(values: tuple[float, ...], like: Any) -> tuple[Any, ...]:
     """Numbers in the form that costs operations on ``like`` least: for NumPy 0-d arrays of its dtype."""
     return _zero_dimensional(values, like.dtype) if like.__class__ is np.ndarray else values
+
+
+def number(value: float, like: Any) -> Any:
+    """One of :func:`constants` that is another at every step."""
+    return np.array(value, like.dtype) if like.__class__ is np.ndarray else value
 
 
 @functools.lru_cache(1000)

@@ -12,8 +12,8 @@ from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import device_of, module_of, move, on_device
 from rlgrad.backend.kernels import jit
 from rlgrad.nn.module import Module
-from rlgrad.optim.flat import BLOCK, lay_out, side_by_side
-from rlgrad.optim.optimizer import COMPILED_FROM, constants
+from rlgrad.optim.flat import BLOCK, COMPILED_FROM, lay_out, side_by_side
+from rlgrad.optim.optimizer import constants
 
 
 def polyak_update(source: Any, target: Any, tau: float) -> None:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import math
 
-from rlgrad.backend.compiled.compiler import U, kernel
+from rlgrad.backend.compiled.compiler import U, inlined, kernel
+
+
+@inlined
+def _in_dtype(numbers, like):
+    """Ten numbers in the dtype of an array; converted out here they would take longer than a small update."""
+    a, b, c, d, e, f, g, h, i, j = numbers
+    cast = like.dtype.type
+    return cast(a), cast(b), cast(c), cast(d), cast(e), cast(f), cast(g), cast(h), cast(i), cast(j)
 
 
 @kernel
 def adam(values, grad, mean, square, numbers, start, stop):
-    """Adam (Kingma and Ba, 2015, algorithm 1) on flat arrays, with numbers of their dtype.
+    """Adam (Kingma and Ba, 2015, algorithm 1) on flat arrays.
 
-    These are both decays, each followed by its difference from 1, the learning rate and the root of the second moment
-    corrected for their start at zero, epsilon, decay of the gradient, decay of the values, and -1 to ascend or 1.
+    The numbers are both decays, each followed by its difference from 1, the learning rate and the root of the second
+    moment corrected for their start at zero, epsilon, decay of the gradient, decay of the values, and -1 to ascend or 1.
     """
-    keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = numbers
+    keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = _in_dtype(numbers, values)
     for i in range(U(start), U(stop)):
         g = sign * grad[i] + decay * values[i]
         m = keep1 * mean[i] + take1 * g
@@ -26,7 +34,7 @@ def adam(values, grad, mean, square, numbers, start, stop):
 @kernel
 def amsgrad(values, grad, mean, square, largest, numbers, start, stop):
     """:func:`adam`, divided by the largest second moment so far."""
-    keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = numbers
+    keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = _in_dtype(numbers, values)
     for i in range(U(start), U(stop)):
         g = sign * grad[i] + decay * values[i]
         m = keep1 * mean[i] + take1 * g
