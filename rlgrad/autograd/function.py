@@ -213,10 +213,10 @@ def _attach(
         if recording and not constant:
             edge: Node = OutputOf(ctx, index, value._array.shape, value._array.dtype) if many else ctx
             if dirty and result._view is not None:
-                from rlgrad.autograd.ops.define import _rebase
+                from rlgrad.autograd.ops.inplace import rebase
 
                 result._cell[0] += 1
-                _rebase(result, edge)
+                rebase(result, edge)
             else:
                 if dirty:
                     result._cell[0] += 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from rlgrad.autograd.ops.creation import full
 from rlgrad.autograd.tensor import Tensor
@@ -232,7 +233,7 @@ class GLU(FunctionLayer):
 class Softmax(FunctionLayer):
     """Exponentials along ``dim``, normalised to sum to one."""
 
-    function = staticmethod(F.softmax)
+    function: ClassVar[Callable[..., Any]] = staticmethod(F.softmax)
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__(dim=dim)

@@ -19,7 +19,7 @@ import numpy as np
 
 from rlgrad.autograd import tensor as tensors
 from rlgrad.autograd.modes import no_grad
-from rlgrad.autograd.ops import define
+from rlgrad.autograd.ops import define, inplace
 from rlgrad.autograd.registry import REGISTRY, Op
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn.hooks import register_module_forward_hook, register_module_forward_pre_hook
@@ -111,16 +111,16 @@ class Trace:
     @contextlib.contextmanager
     def _listening(self) -> Iterator[None]:
         undo: list[Callable[[], None]] = []
-        cast_to, store = define.cast_to, define._store
+        cast_to, store = define.cast_to, inplace.store
         hooks = [register_module_forward_pre_hook(self._enter), register_module_forward_hook(self._leave)]
         try:
             for op in list(REGISTRY.values()):
                 undo += self._listen_to(op)
-            define.cast_to, define._store = self._cast_to(cast_to), self._store(store)
+            define.cast_to, inplace.store = self._cast_to(cast_to), self._store(store)
             undo += [*self._listen_to_wrap(), *self._listen_to_readers()]
             yield
         finally:
-            define.cast_to, define._store = cast_to, store
+            define.cast_to, inplace.store = cast_to, store
             for put_back in undo:
                 put_back()
             for hook in hooks:

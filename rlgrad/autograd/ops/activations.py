@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlgrad.autograd.ops.define import check_inplace, maybe_inplace, method, unary
+from rlgrad.autograd.ops.define import method, unary
 from rlgrad.autograd.ops.fused import _floating, leaky_relu, softmax
+from rlgrad.autograd.ops.inplace import check_inplace, maybe_inplace
 from rlgrad.autograd.ops.pointwise import relu
 from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
 from rlgrad.autograd.registry import Op, apply

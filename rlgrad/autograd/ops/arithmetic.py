@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import Vjp, binary, elementwise, inplace, method, public, write_out
+from rlgrad.autograd.ops.define import Vjp, binary, elementwise, method, public
+from rlgrad.autograd.ops.inplace import inplace, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -272,7 +273,8 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     if not isinstance(input, Tensor):
         _tensor_first("float_power", exponent)
     input, exponent = (x.to(dtypes.float64) if isinstance(x, Tensor) else builtins.float(x) for x in (input, exponent))
-    return pow(input, exponent, out=out)
+    result = pow(input, exponent)
+    return result if out is None else write_out(out, result, True)
 
 
 maximum = binary(
@@ -374,7 +376,8 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     _tensor_first("heaviside", input, values)
     if input._array.dtype != values._array.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return _heaviside(input, values, out=out)
+    result = _heaviside(input, values)
+    return result if out is None else write_out(out, result, True)
 
 
 def _lerp_forward(xp: Any, a: Any, b: Any, weight: Any) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rlgrad.autograd.ops.define import inplace, public, unary
+from rlgrad.autograd.ops.define import public, unary
+from rlgrad.autograd.ops.inplace import inplace
 from rlgrad.autograd.ops.special import _from_scipy
 from rlgrad.autograd.tensor import Tensor
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, binary, check_inplace, method, public, unary, write_out
+from rlgrad.autograd.ops.define import binary, method, public, unary
+from rlgrad.autograd.ops.inplace import assign, check_inplace, with_out, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -106,12 +107,14 @@ def _same_dtype(name: str, a: Tensor, b: Tensor) -> None:
         raise RuntimeError(f"{name}: expected both tensors to have the same dtype, got {a.dtype!r} and {b.dtype!r}")
 
 
+@with_out()
 @method
 def isposinf(input: Tensor) -> Tensor:
     """Where an element is plus infinity."""
     return wrap(input._array == math.inf)
 
 
+@with_out()
 @method
 def isneginf(input: Tensor) -> Tensor:
     """Where an element is minus infinity."""
@@ -124,6 +127,7 @@ def isreal(input: Tensor) -> Tensor:
     return wrap(module_of(input._array).ones(input._array.shape, np.bool_))
 
 
+@with_out()
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Where an element of ``elements`` is among ``test_elements``."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, public
+from rlgrad.autograd.ops.define import many_dims, method, one_dim, public
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import _diagonal_forward, _narrow, _two_dims, narrow
 from rlgrad.autograd.ops.shape import shape_argument
 from rlgrad.autograd.registry import Op, apply
@@ -87,17 +88,19 @@ def _matrices(name: str, input: Tensor) -> None:
 
 
 @method
-def tril(input: Tensor, diagonal: int = 0) -> Tensor:
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
     _matrices("tril", input)
-    return apply(_tril, (input,), (diagonal,))
+    result = apply(_tril, (input,), (diagonal,))
+    return result if out is None else write_out(out, result, True)
 
 
 @method
-def triu(input: Tensor, diagonal: int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
     _matrices("triu", input)
-    return apply(_triu, (input,), (diagonal,))
+    result = apply(_triu, (input,), (diagonal,))
+    return result if out is None else write_out(out, result, True)
 
 
 for _function in (tril, triu):
@@ -259,6 +262,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return apply(_diag_embed, (input,), (offset, first, second))
 
 
+@with_out()
 @method
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The diagonal of a matrix, or the matrix that has a vector on its diagonal."""
@@ -283,6 +287,7 @@ _narrow_copy: Op = Op(
 )
 
 
+@with_out()
 def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """A copy of :func:`narrow`."""
     if dim >= input._array.ndim:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import public, write_out
+from rlgrad.autograd.ops.define import public
+from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.registry import REGISTRY, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
@@ -159,15 +160,22 @@ def _shape(size: tuple[Any, ...], keyword: Any = None) -> tuple[int, ...]:
     return shape
 
 
+def _kind(dtype: Any, out: Tensor | None) -> np.dtype[Any]:
+    """The dtype to create in: the one asked for, that of ``out``, or the default."""
+    if dtype is not None:
+        return dtypes.to_numpy(dtype)
+    return dtypes.get_default_dtype().numpy if out is None else out._array.dtype
+
+
 def _new(
     function: str, size: tuple[int, ...], dtype: Any, device: Device, requires_grad: bool, out: Tensor | None = None
 ) -> Tensor:
     target = devices.as_device(device)
-    kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    kind = _kind(dtype, out)
     with devices.on_device(target):
         result = wrap(getattr(devices.module_for(target), function)(size, kind))
     if out is not None:
-        return out.copy_(result)
+        return write_out(out, result, True, False)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -227,13 +235,14 @@ def full(
     """A tensor filled with one value; its dtype is the value's unless given."""
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    dtype = dtypes.scalar_dtype(fill_value) if dtype is None else dtype
+    if dtype is None:
+        dtype = dtypes.scalar_dtype(fill_value) if out is None else out.dtype
     result = empty(_shape((size,)), dtype=dtype, device=device)
     if result._array.dtype.kind in "iu" and not isinstance(fill_value, bool):
         fill_value = np.asarray(fill_value).astype(result._array.dtype).item()  # wraps as a conversion does
     result._array[...] = fill_value
     if out is not None:
-        return write_out(out, result)
+        return write_out(out, result, True, False)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -301,10 +310,10 @@ def arange(
         raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if dtype is None:
+    if dtype is None and out is None:
         whole = all(isinstance(x, (int, np.integer)) for x in (start, end, step))
         dtype = dtypes.int64 if whole else dtypes.get_default_dtype()
-    kind = dtypes.to_numpy(dtype)
+    kind = _kind(dtype, out)
     if not all(math.isfinite(x) for x in (start, end, step)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if kind.kind in "iu":
@@ -317,7 +326,8 @@ def arange(
     else:
         count = max(math.ceil((end - start) / step), 0)
     array = (start + np.arange(count) * step).astype(kind)
-    return _place(array, device, requires_grad) if out is None else write_out(out, _place(array, device, False))
+    result = _place(array, device, requires_grad)
+    return result if out is None else write_out(out, result, True)
 
 
 def _between(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarray:
@@ -338,13 +348,11 @@ def linspace(
     layout: Any = None,
 ) -> Tensor:
     """``steps`` evenly spaced numbers from ``start`` to ``end``, both included."""
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    kind = _kind(dtype, out)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     result = _place(_between(start, end, steps, kind).astype(kind), device, requires_grad)
-    return result if out is None else out.copy_(result)
+    return result if out is None else write_out(out, result, True, False)
 
 
 def logspace(
@@ -360,13 +368,11 @@ def logspace(
     layout: Any = None,
 ) -> Tensor:
     """``base`` to evenly spaced powers."""
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    kind = _kind(dtype, out)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     result = _place((base ** _between(start, end, steps, kind)).astype(kind), device, requires_grad)
-    return result if out is None else out.copy_(result)
+    return result if out is None else write_out(out, result, True, False)
 
 
 def eye(
@@ -380,11 +386,11 @@ def eye(
     layout: Any = None,
 ) -> Tensor:
     """The identity matrix."""
-    kind = dtypes.get_default_dtype().numpy if dtype is None else dtypes.to_numpy(dtype)
+    kind = _kind(dtype, out)
     if n < 0 or (m is not None and m < 0):
         raise RuntimeError(f"n and m must be greater or equal to 0, got {n} and {m}")
     result = _place(np.eye(n, m, dtype=kind), device, requires_grad)
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True, False)
 
 
 def _triangle(name: str, row: int, col: int, offset: int, dtype: Any, device: Device, requires_grad: bool) -> Tensor:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, method, one_dim, public, write_out
+from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reductions import (
     _accumulable,
@@ -137,7 +138,7 @@ _cumprod = Op(
 @method
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running product along ``dim``."""
-    input = _accumulable(input, dtype)
+    input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
     result = apply(_cumprod, (input,), (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result)
 
@@ -162,15 +163,17 @@ _CumminResult = namedtuple("cummin", ["values", "indices"])  # type: ignore[name
 
 
 @method
-def cummax(input: Tensor, dim: int) -> Any:
+def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Largest element so far along ``dim``, and where it was (the latest of equals)."""
-    return _CummaxResult(*apply(_cummax, (input,), (one_dim(dim, input._array.ndim),)))
+    result = _CummaxResult(*apply(_cummax, (input,), (one_dim(dim, input._array.ndim),)))
+    return result if out is None else write_outs(out, result)
 
 
 @method
-def cummin(input: Tensor, dim: int) -> Any:
+def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Smallest element so far along ``dim``, and where it was (the latest of equals)."""
-    return _CumminResult(*apply(_cummin, (input,), (one_dim(dim, input._array.ndim),)))
+    result = _CumminResult(*apply(_cummin, (input,), (one_dim(dim, input._array.ndim),)))
+    return result if out is None else write_outs(out, result)
 
 
 def _logcumsumexp_forward(xp: Any, a: Any, dim: int) -> Any:
@@ -198,9 +201,10 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     if input._array.dtype.kind != "f":
         raise NotImplementedError(f"logcumsumexp is not implemented for {input.dtype!r}; convert with .float()")
     result = apply(_logcumsumexp, (input,), (one_dim(dim, input._array.ndim),))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
+@with_out()
 @method
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
@@ -294,6 +298,7 @@ def _mode_forward(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
 _mode = Op("mode", _mode_forward, (_at_index,), multiple=True)
 
 
+@with_out()
 @method
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along ``dim`` (the smallest of equally frequent ones), and where it is last."""
@@ -302,6 +307,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return _ModeResult(*apply(_mode, (input,), (dim, keepdim)))
 
 
+@with_out()
 @method
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -310,6 +316,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, ignore_nan=False)
 
 
+@with_out()
 @method
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
@@ -353,6 +354,7 @@ def _matrix(name: str, A: Tensor, square: bool = False) -> Tensor:
     return A
 
 
+@with_out()
 def inv(A: Tensor) -> Tensor:
     """Inverses of square matrices ``(*, n, n)``.
 
@@ -362,6 +364,7 @@ def inv(A: Tensor) -> Tensor:
     return apply(_inv, (_matrix("inv", A, True),))
 
 
+@with_out()
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution of ``A X = B``, or of ``X A = B``.
 
@@ -399,6 +402,7 @@ def _solvable(name: str, A: Tensor, B: Tensor, left: bool) -> None:
         )
 
 
+@with_out(cast=True)
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, rcond: Any = None) -> Tensor:
     """Moore-Penrose inverses ``(*, n, m)`` of matrices ``(*, m, n)``.
 
@@ -416,6 +420,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
     return apply(_pinv, (A,), (atol, rcond if rcond is not None else rtol))
 
 
+@with_out()
 def det(A: Tensor) -> Tensor:
     """Determinants ``(*)`` of square matrices ``(*, n, n)``."""
     return apply(_det, (_matrix("det", A, True),))
@@ -428,6 +433,7 @@ _Eigh = namedtuple("eigh", ["eigenvalues", "eigenvectors"])  # type: ignore[name
 _Lstsq = namedtuple("lstsq", ["solution", "residuals", "rank", "singular_values"])  # type: ignore[name-match]
 
 
+@with_out()
 def slogdet(A: Tensor) -> Any:
     """Sign of the determinant and logarithm of its absolute value."""
     sign, logabsdet = apply(_slogdet, (_matrix("slogdet", A, True),))
@@ -440,6 +446,7 @@ def logdet(input: Tensor) -> Tensor:
     return where(sign < 0, math.nan, logabsdet)
 
 
+@with_out()
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The triangle ``L`` with ``A = L L^T`` of positive-definite matrices ``(*, n, n)``.
 
@@ -450,6 +457,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return renamed(result.mT, "LinalgCholeskyExBackward0") if upper else result
 
 
+@with_out()
 def qr(A: Tensor, mode: str = "reduced") -> Any:
     """Orthogonal ``Q`` and upper triangular ``R`` with ``A = Q R``.
 
@@ -466,16 +474,19 @@ def qr(A: Tensor, mode: str = "reduced") -> Any:
     return _Qr(*apply(_qr, (A,), (mode,)))
 
 
+@with_out()
 def svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Any:
     """``U``, singular values ``S`` (falling) and ``Vh`` with ``A = U diag(S) Vh``."""
     return _Svd(*apply(_svd, (_matrix("svd", A),), (full_matrices,)))
 
 
+@with_out()
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """Singular values ``(*, min(m, n))`` of matrices ``(*, m, n)``, falling."""
     return apply(_svd, (_matrix("svdvals", A),), (False,))[1]
 
 
+@with_out()
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Eigenvalues (rising) and orthonormal eigenvectors of symmetric matrices ``(*, n, n)``.
 
@@ -487,11 +498,13 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     return _Eigh(*apply(_eigh, (_matrix("eigh", A, True),), (UPLO.upper(),)))
 
 
+@with_out()
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, rising."""
     return eigh(_matrix("eigvalsh", A, True), UPLO)[0]
 
 
+@with_out(cast=True)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
     """The ``X`` of smallest norm that minimises ``|A X - B|``.
 
@@ -522,6 +535,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return _Lstsq(renamed(solution, "LinalgLstsqBackward0"), residuals, rank, wrap(values))
 
 
+@with_out(cast=True)
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of ``n`` copies of a square matrix; of its inverse for negative ``n``."""
     _matrix("matrix_power", A, True)
@@ -555,6 +569,7 @@ def _negligible(A: Tensor, values: Any, atol: Any, rtol: Any) -> Any:
     return limit if small is None else xp.maximum(limit, small)
 
 
+@with_out(cast=True)
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values are not negligible.
 

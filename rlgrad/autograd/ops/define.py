@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rlgrad.autograd.graph import FREED, VIEW, LeafNode, Node, next_sequence
-from rlgrad.autograd.modes import inference_write_error, inferring, modes, new_cell
+from rlgrad.autograd.graph import VIEW, next_sequence
+from rlgrad.autograd.modes import inferring, modes, new_cell
+from rlgrad.autograd.ops.inplace import inplace, write_out
 from rlgrad.autograd.registry import REGISTRY, Op, Vjp, array_module, edge_of, trace
 from rlgrad.autograd.tensor import Tensor, dim_error, wrap
 from rlgrad.backend import dtypes
@@ -24,153 +25,6 @@ def method(function: F) -> F:
     """Make a function of a tensor a method of tensors too."""
     setattr(Tensor, function.__name__, function)
     return function
-
-
-def inplace(function: Callable[..., Any], name: str | None = None) -> Callable[..., Tensor]:
-    """Give tensors the form of ``function`` that writes its result into the first argument."""
-
-    def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_inplace(self)
-        return assign(self, function(self, *args, **kwargs))
-
-    call.__name__ = name or function.__name__ + "_"
-    call.__doc__ = f"In-place form of :func:`{function.__name__}`."
-    setattr(Tensor, call.__name__, call)
-    return call
-
-
-def check_inplace(tensor: Tensor) -> None:
-    """Refuse to overwrite what the graph needs as it is."""
-    if tensor._cell.__class__ is not list and not modes.inference:
-        raise inference_write_error()
-    if not modes.grad:
-        return
-    view = tensor._view
-    if isinstance(edge_of(tensor), LeafNode):
-        raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation. Wrap the operation in "
-            "torch.no_grad() if it is an update that gradients should not see, or work on a .clone()."
-        )
-    if view is not None:
-        if isinstance(view.base._edge, LeafNode):
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. Wrap the operation in "
-                "torch.no_grad(), or take the view of a .clone()."
-            )
-        if view.base._edge is not None:
-            if not view.tracked:
-                raise RuntimeError(
-                    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Create the "
-                    "view where it is modified, or detach() it."
-                )
-            if any(output is not None for _, _, output in view.chain):
-                raise RuntimeError(
-                    "Output of a function that returns multiple views is a view and is being modified inplace. Such a "
-                    "view cannot be modified inplace; use indexing or narrow() instead, or clone() it."
-                )
-
-
-def assign(target: Tensor, result: Tensor) -> Tensor:
-    """Write ``result`` into ``target``'s memory and give ``target`` its history."""
-    array, value = target._array, result._array
-    if value.shape != array.shape:
-        raise RuntimeError(
-            f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(value.shape)}; an in-place "
-            "operation cannot change a tensor's shape"
-        )
-    if value.dtype is not array.dtype:
-        if not dtypes.can_cast(result.dtype, target.dtype):
-            raise RuntimeError(
-                f"result type {result.dtype!r} can't be cast to the desired output type {target.dtype!r}; convert the "
-                "target first or compute out of place"
-            )
-        result = result.to(target.dtype)
-    if modes.grad:
-        edge = edge_of(result)
-        view = target._view
-        if edge is not None or view is not None:
-            _move_history(target, result, edge)
-            return target
-        target._edge = None
-    _store(array, result._array)
-    target._cell[0] += 1
-    return target
-
-
-def _store(array: Any, value: Any) -> None:
-    if array.__class__ is _ndarray:
-        if not array.flags.writeable:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
-        np.copyto(array, value, casting="unsafe")
-    else:
-        array[...] = value
-
-
-def _move_history(target: Tensor, result: Tensor, edge: Node | None) -> None:
-    array = target._array
-    node = None if edge is None else edge
-    saved_output = []
-    if node is not None and node.plan is not None and node.saved is not FREED:
-        saved, cells = list(node.saved), list(node.cells)
-        for position in range(len(node.plan.tensors)):
-            if saved[position] is result._array:  # the output: it lives in the target's memory from now on
-                saved[position], cells[position] = array, target._cell
-                saved_output.append(position)
-            elif saved[position] is array:  # the input as it was
-                saved[position], cells[position] = array.copy(), [0]
-        node.saved, node.cells = tuple(saved), tuple(cells)
-    if modes.traced and node is not None:
-        from rlgrad.autograd.saved import protect
-
-        protect(node, array)
-    _store(array, result._array)
-    target._cell[0] += 1
-    if node is not None:
-        node.versions = tuple([cell[0] for cell in node.cells])
-    view = target._view
-    if view is None:
-        target._edge = edge
-    elif view.base._edge is not None or edge is not None:
-        _rebase(target, edge)
-
-
-def _rebase(target: Tensor, edge: Node | None) -> None:
-    """Let the base of a view that was written to know where its new elements came from (PyTorch's CopySlices)."""
-    from rlgrad.autograd.ops.shape import view_scatter
-
-    view = target._view
-    assert view is not None
-    base = view.base
-    base_edge = edge_of(base)
-    node = _new(view_scatter.node)
-    node.plan = view_scatter.plan(tuple(i for i, e in enumerate((base_edge, edge)) if e is not None))
-    node.edges = (base_edge, edge)
-    node.seq, node.hooks = next_sequence(), None
-    node.shape, node.dtype = base._array.shape, base._array.dtype
-    node.saved = node.plan.pick((base._array, target._array, view.chain, None))
-    node.saved += tuple([(base, target)[i]._array.shape for i in node.plan.shapes])
-    node.cells = node.versions = ()
-    base._edge = node
-
-
-def maybe_inplace(target: Tensor, result: Tensor, wanted: bool) -> Tensor:
-    """Serve an ``inplace=`` argument: write the result into ``target`` if wanted."""
-    if not wanted:
-        return result
-    check_inplace(target)
-    return assign(target, result)
-
-
-def write_out(out: Tensor, result: Tensor) -> Tensor:
-    """Serve an ``out=`` argument: write into it, resizing an empty one."""
-    if out.requires_grad or result.requires_grad:
-        raise RuntimeError("functions with out=... arguments don't support automatic differentiation")
-    if out._array.shape != result._array.shape:
-        out._array = out._array.__class__(result._array.shape, out._array.dtype)
-    return assign(out, result)
 
 
 def cast_to(array: Any, dtype: np.dtype[Any]) -> Any:
@@ -403,6 +257,7 @@ def unary(
     """
     op = Op(name, forward, None if vjp is None else (vjp,), node=node, inputs=1)
     ufunc = getattr(np, forward) if isinstance(forward, str) else lambda a: op.forward(np, a)
+    exact = kind == "same" and forward != "square"
     node_class = op.node
     plan = None if vjp is None else op.plan((0,))
     saves_input = plan is not None and plan.tensors == (0,)
@@ -410,7 +265,7 @@ def unary(
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         if out is not None:
-            return write_out(out, function(input))
+            return write_out(out, function(input), exact)
         if not isinstance(input, Tensor):
             raise _needs_tensor(name, "input", input)
         a = input._array

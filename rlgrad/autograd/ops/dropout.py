@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import assign, check_inplace
+from rlgrad.autograd.ops.inplace import assign, check_inplace
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of

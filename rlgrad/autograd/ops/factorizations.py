@@ -28,6 +28,7 @@ from rlgrad.autograd.ops.decompositions import (
     svd as linalg_svd,
 )
 from rlgrad.autograd.ops.define import method, public
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.sampling import randn
 from rlgrad.autograd.ops.triangular import solve_triangular
 from rlgrad.autograd.ops.writing import recorded_as
@@ -117,17 +118,20 @@ _LuFactorEx = namedtuple("lu_factor_ex", ["LU", "pivots", "info"])  # type: igno
 _Lu = namedtuple("lu", ["P", "L", "U"])  # type: ignore[name-match]
 
 
+@with_out()
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """:func:`lu_factor`, and where elimination met a zero (counted from one; 0 for none)."""
     result = _LuFactorEx(*apply(_lu, (_matrix("lu_factor", A),), (pivot,)))
     return _checked(result, check_errors, "lu_factor", "U has a zero on its diagonal, so it is singular")
 
 
+@with_out()
 def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """Packed factors ``LU`` (``L`` below the diagonal, ``U`` from it on) with ``A = P L U``, and the row exchanges."""
     return _LuFactor(*lu_factor_ex(A, pivot=pivot)[:2])
 
 
+@with_out()
 @recorded_as("LinalgLuBackward0")
 def lu(A: Tensor, *, pivot: bool = True) -> Any:
     """Permutation ``P``, unit lower ``L`` and upper ``U`` with ``A = P L U`` of matrices ``(*, m, n)``."""
@@ -136,6 +140,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> Any:
     return result if pivot else _Lu(wrap(module_of(A._array).empty((0,), A._array.dtype)), *result[1:])
 
 
+@with_out()
 @recorded_as("LuUnpackBackward0")
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """``P``, ``L`` and ``U`` from packed factors."""
@@ -150,6 +155,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
     return _Lu(p, lower, LU_data.narrow(-2, 0, k).triu())
 
 
+@with_out()
 @recorded_as("LinalgLuSolveBackward0")
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution of ``A X = B`` (``X A = B``) from the factors of ``A``; of its transpose with ``adjoint``."""
@@ -202,6 +208,7 @@ def _first_zero_pivot(a: np.ndarray) -> int:
     return int(_lu_forward(np, a[None], True)[2][0])
 
 
+@with_out()
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """:func:`cholesky`, and of which leading minor it is that it fails (0 for none)."""
     _matrix("cholesky", A, True)
@@ -209,12 +216,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     return _checked(result, check_errors, "cholesky", "the input is not positive-definite")
 
 
+@with_out()
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """:func:`inv`, and where elimination met a zero (0 for nowhere)."""
     _matrix("inv", A, True)
     return _checked(_InvEx(*_reported(A, inv, _first_zero_pivot)), check_errors, "inv", "the input is singular")
 
 
+@with_out()
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """:func:`solve`, and where elimination met a zero (0 for nowhere)."""
     _matrix("solve", A, True)
@@ -222,6 +231,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return _checked(result, check_errors, "solve", "the input is singular")
 
 
+@with_out(cast=True)
 @method
 @recorded_as("CholeskyBackward0")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
@@ -229,6 +239,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return linalg_cholesky(input, upper=upper)
 
 
+@with_out(cast=True)
 @method
 @recorded_as("CholeskySolveBackward0")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
@@ -241,6 +252,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     return solve_triangular(lower.mT, solve_triangular(lower, B, upper=False), upper=True)
 
 
+@with_out(cast=True)
 @method
 @recorded_as("CholeskyInverseBackward0")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
@@ -252,6 +264,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
 _TriangularSolve = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])  # type: ignore[name-match]
 
 
+@with_out()
 @method
 @recorded_as("TriangularSolveBackward0")
 def triangular_solve(
@@ -262,11 +275,13 @@ def triangular_solve(
     return _TriangularSolve(solution, A.clone())
 
 
+@with_out()
 def solve_with_lu(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The older form of ``linalg.lu_solve``."""
     return lu_solve(LU_data, LU_pivots, b)
 
 
+@with_out(cast=True)
 def packed_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
     """The older form of ``linalg.lu_factor``, with ``info`` if asked for."""
     return tuple(lu_factor_ex(A, pivot=pivot)[: 3 if get_infos else 2])
@@ -278,6 +293,7 @@ Tensor.lu_solve = solve_with_lu  # type: ignore[attr-defined]
 _Geqrf = namedtuple("geqrf", ["a", "tau"])  # type: ignore[name-match]
 
 
+@with_out(cast=True)
 @method
 def geqrf(input: Tensor) -> Any:
     """The QR factorisation as LAPACK packs it: ``R`` above the vectors of Householder reflections, and their factors."""
@@ -305,6 +321,7 @@ def _reflected(A: Tensor, tau: Tensor, start: Tensor, order: range) -> Tensor:
     return result
 
 
+@with_out(cast=True)
 @recorded_as("LinalgHouseholderProductBackward0")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of Householder reflections.
@@ -336,6 +353,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 orgqr = householder_product
 
 
+@with_out()
 @method
 @recorded_as("OrmqrBackward0")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
@@ -366,6 +384,7 @@ Tensor.orgqr = orgqr  # type: ignore[attr-defined]
 _Svd = namedtuple("svd", ["U", "S", "V"])  # type: ignore[name-match]
 
 
+@with_out()
 @method
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """The older form of ``linalg.svd``: reduced unless told otherwise, with ``V`` instead of its transpose."""

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.arithmetic import _tensor_first, zero_gradient
-from rlgrad.autograd.ops.define import binary, inplace, method, public, unary, write_out
+from rlgrad.autograd.ops.define import binary, method, public, unary
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -43,6 +44,7 @@ _frexp = Op(
 _Frexp = namedtuple("frexp", ["mantissa", "exponent"])  # type: ignore[name-match]
 
 
+@with_out()
 @method
 def frexp(input: Tensor) -> Any:
     """Mantissas in [0.5, 1) and exponents with ``input = mantissa * 2 ** exponent``."""
@@ -89,7 +91,7 @@ conj, resolve_conj, resolve_neg = _itself("conj"), _itself("resolve_conj"), _its
 @method
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tensor itself, as for all real numbers."""
-    return input if out is None else write_out(out, input.clone())
+    return input if out is None else write_out(out, input.clone(), True)
 
 
 Tensor.conj_physical_ = lambda self: self  # type: ignore[attr-defined]

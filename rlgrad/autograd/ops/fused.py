@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import maybe_inplace, method, one_dim, public, unary
+from rlgrad.autograd.ops.define import method, one_dim, public, unary
+from rlgrad.autograd.ops.inplace import maybe_inplace, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
@@ -134,15 +135,21 @@ _log_softmax = Op(
 
 
 @method
-def softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+def softmax(
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
+) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
-    return apply(_softmax, (_floating(input, dtype, "softmax"),), (_last(input, dim),))
+    result = apply(_softmax, (_floating(input, dtype, "softmax"),), (_last(input, dim),))
+    return result if out is None else write_out(out, result, True)
 
 
 @method
-def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
+def log_softmax(
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
+) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
-    return apply(_log_softmax, (_floating(input, dtype, "log_softmax"),), (_last(input, dim),))
+    result = apply(_log_softmax, (_floating(input, dtype, "log_softmax"),), (_last(input, dim),))
+    return result if out is None else write_out(out, result, True)
 
 
 def _last(input: Tensor, dim: int | None) -> int:

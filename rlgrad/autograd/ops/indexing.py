@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import broadcast_error, check_inplace, method, one_dim, public
+from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
+from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
 from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
@@ -417,9 +418,10 @@ Op("take_into", _take_into, (lambda ns, g, index: ns.take(g, index),), frees=Tru
 
 
 @method
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements with these numbers in the flattened tensor."""
-    return apply(_take, (input,), (_flat(input, index),))
+    result = apply(_take, (input,), (_flat(input, index),))
+    return result if out is None else write_out(out, result, True)
 
 
 def _put_write(xp: Any, a: Any, source: Any, index: Any, accumulate: bool) -> None:
@@ -474,6 +476,7 @@ def _put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False)
 Tensor.put_ = _put_  # type: ignore[attr-defined]
 
 
+@with_out()
 @method
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` that ``index`` names."""
@@ -492,7 +495,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @method
-def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where ``mask`` is true, in one dimension."""
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -501,7 +504,8 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         input, mask, shape = input.reshape(1), mask.reshape(1), (1,)
     wide = input if input._array.shape == shape else input.expand(shape)
     where = devices.module_of(input._array).broadcast_to(mask._array, shape).nonzero()
-    return apply(_masked_select, (wide,), (where,))
+    result = apply(_masked_select, (wide,), (where,))
+    return result if out is None else write_out(out, result, True)
 
 
 def _together(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
@@ -572,6 +576,7 @@ def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[attr-defined]
 
 
+@with_out()
 @method
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Indices of the non-zero elements: one row for each, or one tensor for each dimension."""

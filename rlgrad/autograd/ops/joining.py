@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import one_dim, public, write_out
+from rlgrad.autograd.ops.define import one_dim, public
+from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.shape import atleast_1d, atleast_2d, atleast_3d, reshape
 from rlgrad.autograd.registry import Op, apply_list
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -41,7 +42,13 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
         result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))
     except (ValueError, IndexError):
         raise _different_sizes(shapes, dim) from None
-    return result if out is None else write_out(out, result)
+    return result if out is None else _written(out, result)
+
+
+def _written(out: Tensor, result: Tensor) -> Tensor:
+    if isinstance(out, Tensor) and not dtypes.can_cast(result.dtype, out.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype!r}")
+    return write_out(out, result)
 
 
 def _different_sizes(shapes: list[tuple[int, ...]], dim: int) -> RuntimeError:
@@ -95,7 +102,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None)
                 f"entry {position}"
             )
     result = apply_list(_stack, tensors, (one_dim(dim, len(first) + 1),))
-    return result if out is None else write_out(out, result)
+    return result if out is None else _written(out, result)
 
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:

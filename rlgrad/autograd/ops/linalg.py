@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, public, write_out
+from rlgrad.autograd.ops.define import many_dims, method, public
+from rlgrad.autograd.ops.inplace import with_out, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -68,7 +69,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
     result = apply(_mm, (input, mat2))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
@@ -79,7 +80,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     if len(a) != 2 or len(b) != 1 or a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input {list(a)}, vec {list(b)}")
     result = apply(_mv, (input, vec))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
@@ -94,16 +95,17 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
             f"inconsistent tensor size, expected tensor {list(a)} and src {list(b)} to have the same number of elements"
         )
     result = apply(_dot, (input, tensor))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Outer product of two vectors."""
     if input._array.ndim != 1 or vec2._array.ndim != 1:
         raise RuntimeError(f"outer: Expected 1-D arguments, got {input._array.ndim}-D and {vec2._array.ndim}-D")
     common = dtypes.result_type(input, vec2)
-    return apply(_outer, (input.to(common), vec2.to(common)))
+    result = apply(_outer, (input.to(common), vec2.to(common)))
+    return result if out is None else write_out(out, result)
 
 
 ger = outer
@@ -121,14 +123,14 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
             f"Expected size for first two dimensions of batch2 tensor to be: [{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
         )
     result = apply(_bmm, (input, mat2))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Matrix product with vectors on either side and broadcast batch dimensions, as ``@``."""
     if out is not None:
-        return write_out(out, matmul(input, other))
+        return write_out(out, matmul(input, other), True)
     _matched("matmul", input, other)
     a, b = input._array.shape, other._array.shape
     left, right = len(a), len(b)
@@ -168,6 +170,7 @@ def _rmatmul(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__, Tensor.__rmatmul__ = _matmul, _rmatmul  # type: ignore[method-assign, attr-defined]
 
 
+@with_out()
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The ``ord``-norm of all elements, or of each vector along ``dim``.
 

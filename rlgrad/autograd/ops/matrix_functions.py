@@ -9,6 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.decompositions import LinAlgError, _matrix, _mt, inv, solve, svdvals
 from rlgrad.autograd.ops.define import one_dim, public
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrix_norms import matrix_norm
 from rlgrad.autograd.ops.parts import diagonal as diagonal_of
 from rlgrad.autograd.registry import Op, apply
@@ -68,6 +69,7 @@ def matrix_exp(A: Tensor) -> Tensor:
 Tensor.matrix_exp = matrix_exp  # type: ignore[attr-defined]
 
 
+@with_out(cast=True)
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition numbers of matrices: the norm times that of the inverse, infinite for singular ones.
 
@@ -95,6 +97,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         return wrap(xp.asarray(xp.where(singular, math.inf, found._array)).astype(A._array.dtype))
 
 
+@with_out()
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Inner products of vectors along ``dim``, with broadcasting."""
     if not x.is_floating_point() or not y.is_floating_point():
@@ -120,6 +123,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return cat([ones, steps.cumprod(-1)], -1)
 
 
+@with_out(cast=True)
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse for :func:`tensordot`: ``tensordot(tensorinv(A, ind), B, ind)`` solves ``tensordot(A, X, ...) = B``.
 
@@ -137,6 +141,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(A.reshape(math.prod(rows), math.prod(rows))).reshape(*columns, *rows)
 
 
+@with_out(cast=True)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The ``X`` with ``tensordot(A, X, X.ndim) = B``.
 

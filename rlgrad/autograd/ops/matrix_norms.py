@@ -7,10 +7,12 @@ from typing import Any
 
 from rlgrad.autograd.ops.decompositions import _matrix, svdvals
 from rlgrad.autograd.ops.define import many_dims, one_dim, public
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.tensor import Tensor
 
 
+@with_out()
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -48,6 +50,7 @@ def matrix_norm(
     return result
 
 
+@with_out()
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """A vector norm, or a matrix norm where ``ord`` is given and two dimensions are meant."""
     if ord is not None:

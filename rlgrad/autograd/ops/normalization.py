@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.modes import no_grad
-from rlgrad.autograd.ops.define import assign
+from rlgrad.autograd.ops.inplace import assign
 from rlgrad.autograd.ops.reductions import _mean_forward
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap

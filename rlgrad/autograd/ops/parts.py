@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.shape import _view_scatter, shape_argument
 from rlgrad.autograd.ops.writing import add_at, renamed, reshaped_in_place
 from rlgrad.autograd.registry import Op, apply
@@ -462,6 +463,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _overwritten(_select_scatter, input, src, _select, (dim, index % shape[dim]))
 
 
+@with_out()
 @method
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1

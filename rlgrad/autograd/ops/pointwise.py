@@ -36,16 +36,8 @@ from rlgrad.autograd.ops.comparison import (
     lt,
     ne,
 )
-from rlgrad.autograd.ops.define import (
-    assign,
-    broadcast_error,
-    check_inplace,
-    inplace,
-    method,
-    public,
-    unary,
-    write_out,
-)
+from rlgrad.autograd.ops.define import broadcast_error, method, public, unary
+from rlgrad.autograd.ops.inplace import assign, check_inplace, inplace, write_out
 from rlgrad.autograd.registry import REGISTRY, Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -86,7 +78,7 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     array = input._array
     xp = module_of(array)
     result = wrap(xp.signbit(array) if array.dtype.kind == "f" else xp.asarray(array < 0))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
@@ -119,7 +111,7 @@ def nan_to_num(
         result = input.clone()
     else:
         result = apply(_nan_to_num, (input,), _bounds(input._array, nan, posinf, neginf))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 sin = unary("sin", "sin", lambda ns, g, a: g * ns.cos(a))
@@ -155,7 +147,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     if input._array.dtype.kind != "f":
         return input.clone()
     result = _round(input) if decimals == 0 else apply(_round_decimals, (input,), (decimals,))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def _round_forward(xp: Any, a: Any, decimals: int) -> Any:
@@ -326,7 +318,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         result = apply(_where, (condition, *operands))
     except ValueError:
         raise broadcast_error("where", [x._array.shape for x in (condition, *operands)]) from None
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def _full(like: Any, value: Any, dtype: Any) -> Any:

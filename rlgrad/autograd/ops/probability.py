@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.arithmetic import no_derivative
-from rlgrad.autograd.ops.define import binary, inplace, public, unary
+from rlgrad.autograd.ops.define import binary, public, unary
+from rlgrad.autograd.ops.inplace import inplace
 from rlgrad.autograd.ops.special import _from_scipy
 from rlgrad.autograd.registry import Op
 from rlgrad.autograd.tensor import Tensor

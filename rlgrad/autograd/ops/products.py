@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import broadcast_error, inplace, method, one_dim
+from rlgrad.autograd.ops.define import broadcast_error, method, one_dim
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer, vector_norm
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -26,17 +27,24 @@ def _combined(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
 
 
 @method
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` for matrices ``(n, m)`` and ``(m, p)``."""
-    return _combined(input, mm(mat1, mat2), beta, alpha)
+    result = _combined(input, mm(mat1, mat2), beta, alpha)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` for a matrix ``(n, m)`` and a vector ``(m,)``."""
-    return _combined(input, mv(mat, vec), beta, alpha)
+    result = _combined(input, mv(mat, vec), beta, alpha)
+    return result if out is None else write_out(out, result, True)
 
 
+@with_out(cast=True)
 @method
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
@@ -47,11 +55,15 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 
 @method
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches ``(b, n, m)`` and ``(b, m, p)``."""
-    return _combined(input, bmm(batch1, batch2), beta, alpha)
+    result = _combined(input, bmm(batch1, batch2), beta, alpha)
+    return result if out is None else write_out(out, result, True)
 
 
+@with_out()
 @method
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches."""
@@ -62,12 +74,14 @@ for _function in (addmm, addmv, addr, baddbmm, addbmm):
     inplace(_function)
 
 
+@with_out()
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Inner product of two vectors."""
     return dot(input, other)
 
 
+@with_out(cast=True)
 @method
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimension of both: ``(*, n)`` and ``(+, n)`` give ``(*, +)``."""
@@ -83,6 +97,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, dims=([-1], [-1]))
 
 
+@with_out()
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sum of products over several dimensions of two tensors.
 
@@ -115,6 +130,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return mm(left, right).reshape(*shape)
 
 
+@with_out(cast=True)
 @method
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: every element of ``input`` times the whole of ``other``."""
@@ -126,6 +142,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return (left * right).reshape(*[n * m for n, m in zip(a, b, strict=True)])
 
 
+@with_out()
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Product of several matrices in the order that costs least (Cormen et al., matrix-chain multiplication).
 
@@ -186,6 +203,7 @@ _cross = Op(
 )
 
 
+@with_out()
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Cross products of vectors of three elements along ``dim``, with broadcasting."""
     if input.ndim != other.ndim:
@@ -205,6 +223,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     return apply(_cross, (input.to(common).expand(shape), other.to(common).expand(shape)), (dim,))
 
 
+@with_out()
 @method
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross products along ``dim``, or along the first dimension of extent three."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, many_dims, method, one_dim, public, write_out
+from rlgrad.autograd.ops.define import many_dims, method, one_dim, public
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -279,7 +280,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amax", input, dims)
     result = apply(_amax, (input,), (dims, keepdim))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
@@ -288,7 +289,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amin", input, dims)
     result = apply(_amin, (input,), (dims, keepdim))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def _aminmax_vjp(ns: Any, grads: Any, a: Any, out0: Any, out1: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
@@ -308,11 +309,12 @@ _AminmaxResult = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-matc
 
 
 @method
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Smallest and largest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
     _not_empty("aminmax", input, dims)
-    return _AminmaxResult(*apply(_aminmax, (input,), (dims, keepdim)))
+    result = _AminmaxResult(*apply(_aminmax, (input,), (dims, keepdim)))
+    return result if out is None else write_outs(out, result)
 
 
 def _with_index(xp: Any, a: Any, index: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -381,7 +383,7 @@ def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along
         if input._array.ndim and not input._array.shape[dim]:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         found = result(*apply(along, (input,), (dim, keepdim)))
-        return found if out is None else result(*[write_out(o, x) for o, x in zip(out, found, strict=True)])
+        return found if out is None else write_outs(out, found)
     return found if out is None else write_out(out, found)
 
 
@@ -404,15 +406,17 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 @method
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the largest element."""
-    return _arg("argmax", input, dim, keepdim)
+    result = _arg("argmax", input, dim, keepdim)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the smallest element."""
-    return _arg("argmin", input, dim, keepdim)
+    result = _arg("argmin", input, dim, keepdim)
+    return result if out is None else write_out(out, result, True)
 
 
 def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
@@ -425,14 +429,14 @@ def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element is non-zero."""
     result = _truth("all", input, dim, keepdim)
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element is non-zero."""
     result = _truth("any", input, dim, keepdim)
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method
@@ -507,7 +511,7 @@ _cumsum = Op(
 @method
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along ``dim``."""
-    input = _accumulable(input, dtype)
+    input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
     result = apply(_cumsum, (input,), (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result)
 
@@ -530,13 +534,15 @@ _logsumexp = Op("logsumexp", _logsumexp_forward, (_logsumexp_vjp,))
 
 
 @method
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials over ``dim``, without overflow."""
     if input._array.dtype.kind != "f":
         input = input.to(dtypes.get_default_dtype())
-    return apply(_logsumexp, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    result = apply(_logsumexp, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    return result if out is None else write_out(out, result)
 
 
+@with_out()
 @method
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The ``p``-norm of all elements, or of each vector along ``dim`` (see ``linalg.vector_norm``)."""

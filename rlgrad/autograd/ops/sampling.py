@@ -8,7 +8,8 @@ import numpy as np
 
 from rlgrad.autograd.ops.arithmetic import zero_gradient
 from rlgrad.autograd.ops.creation import Device, _place, _shape
-from rlgrad.autograd.ops.define import assign, check_inplace, public, write_out
+from rlgrad.autograd.ops.define import public
+from rlgrad.autograd.ops.inplace import assign, check_inplace, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
@@ -127,7 +128,7 @@ def normal(
     values = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]
     result = randn(shape, generator=generator, dtype=dtype, device=device) * values[1] + values[0]
     if out is not None:
-        return out.copy_(result)
+        return write_out(out, result, True, False)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if not given:
         return result.requires_grad_(requires_grad)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, method, one_dim, public
+from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -70,10 +71,11 @@ Op("scatter_add_into", _scatter_add_into, (lambda ns, g, index, dim: ns.gather(g
 
 
 @method
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None) -> Tensor:
     """For each entry of ``index``, the element of ``input`` at that place along ``dim``."""
     dim, index = _checked("gather", input, dim, index)
-    return apply(_gather, (input, index), (dim,))
+    result = apply(_gather, (input, index), (dim,))
+    return result if out is None else write_out(out, result, True)
 
 
 def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | None = None) -> tuple[int, Tensor]:
@@ -121,6 +123,7 @@ def check_bounds(index: Any, size: int, dim: int) -> None:
         raise RuntimeError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
 
 
+@with_out()
 @method
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """:func:`gather` in which the other dimensions broadcast; without ``dim``, of the flattened tensor."""
@@ -215,6 +218,7 @@ def _scatter_parts(input: Tensor, dim: int, index: Tensor, src: Any, value: Any)
     return _scatter_value, (number, index), dim
 
 
+@with_out()
 @method
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, value: Any = None, *, reduce: str | None = None
@@ -260,10 +264,11 @@ Tensor.scatter_ = _scatter_  # type: ignore[attr-defined]
 
 
 @method
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` with ``src`` added along ``dim`` at the places in ``index``."""
     dim, index = _checked("scatter_add", input, dim, index, src)
-    return apply(_scatter_add, (input, src, index), (dim,))
+    result = apply(_scatter_add, (input, src, index), (dim,))
+    return result if out is None else write_out(out, result, True)
 
 
 def _scatter_add_(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
@@ -369,6 +374,7 @@ def _scatter_reduce_vjp(
 _scatter_reduce = Op("scatter_reduce", _scatter_reduce_forward, _scatter_reduce_vjp, inputs=3)
 
 
+@with_out()
 @method
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
@@ -388,6 +394,7 @@ def scatter_reduce(
 inplace(scatter_reduce)
 
 
+@with_out()
 @method
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
@@ -531,10 +538,13 @@ def _index_add_parts(input: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 
 
 @method
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+def index_add(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1, out: Tensor | None = None
+) -> Tensor:
     """``input`` with the slices of ``source``, times ``alpha``, added along ``dim`` at the places in ``index``."""
     dim, index, source = _index_add_parts(input, dim, index, source)
-    return apply(_index_add, (input, source, index), (dim, alpha))
+    result = apply(_index_add, (input, source, index), (dim, alpha))
+    return result if out is None else write_out(out, result, True)
 
 
 def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
@@ -544,10 +554,11 @@ def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 
 
 @method
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input`` with the slices of ``source`` along ``dim`` at the places in ``index``."""
     dim, index = _slice_index("index_copy", input, dim, index)
-    return apply(_index_copy, (input, _source_checked("index_copy", input, dim, index, source), index), (dim,))
+    result = apply(_index_copy, (input, _source_checked("index_copy", input, dim, index, source), index), (dim,))
+    return result if out is None else write_out(out, result, True)
 
 
 def _index_copy_(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:

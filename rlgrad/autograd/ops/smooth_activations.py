@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import maybe_inplace, unary
+from rlgrad.autograd.ops.define import unary
 from rlgrad.autograd.ops.fused import _floating, _softplus_forward, softmax
+from rlgrad.autograd.ops.inplace import maybe_inplace
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.inplace import with_out, write_outs
 from rlgrad.autograd.ops.scatter import gather_forward, gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -48,11 +49,14 @@ def _ordered(op: Op, input: Tensor, index: Any, dim: int) -> tuple[Tensor, Tenso
 
 
 @method
-def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Tensor, Tensor]:
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None, *, out: Any = None
+) -> tuple[Tensor, Tensor]:
     """The elements in order along ``dim``, and where each came from; equal elements keep their order."""
     dim = one_dim(dim, input._array.ndim)
     op = _sort if stable is None else _stable_sort
-    return _Sorted(*_ordered(op, input, _order(input._array, dim, descending), dim))
+    result = _Sorted(*_ordered(op, input, _order(input._array, dim, descending), dim))
+    return result if out is None else write_outs(out, result)
 
 
 @method
@@ -61,12 +65,14 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     return wrap(_order(input._array, one_dim(dim, input._array.ndim), descending))
 
 
+@with_out()
 @method
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dimension."""
     return sort(input, 0)[0]
 
 
+@with_out()
 @method
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along ``dim`` and where they are, the most extreme first."""
@@ -91,6 +97,7 @@ def _extremes(array: Any, k: int, dim: int, largest: bool) -> Any:
     return xp.take_along_axis(chosen, inner, dim)
 
 
+@with_out()
 @method
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element along ``dim`` (the smallest is the first) and where it is."""
@@ -165,6 +172,7 @@ def unique_consecutive(
     return _distinct(values, inverse, counts, return_inverse, return_counts)
 
 
+@with_out()
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -219,6 +227,7 @@ def searchsorted(
     return wrap(xp.asarray(found).astype(np.int32 if out_int32 else np.int64))
 
 
+@with_out()
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
     """The bucket of each element between sorted boundaries; ``right`` puts a boundary itself into the next one."""
     if boundaries._array.ndim != 1:

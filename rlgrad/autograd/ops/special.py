@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import elementwise, inplace, method, public, unary, write_out
+from rlgrad.autograd.ops.define import elementwise, method, public, unary
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -68,6 +69,7 @@ Tensor.polygamma = _polygamma_method  # type: ignore[attr-defined]
 inplace(_polygamma_method, "polygamma_")
 
 
+@with_out(cast=True)
 @method
 def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension ``p``."""

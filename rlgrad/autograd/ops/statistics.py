@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import inplace, method, one_dim, public, write_out
+from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
@@ -109,7 +110,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     result = input * where(
         norms > maxnorm, maxnorm / (norms + 1e-7), wrap(module_of(input._array).ones_like(norms._array))
     )
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 inplace(lambda input, *args, **options: renorm(input.clone(), *args, **options), "renorm_")
@@ -238,6 +239,7 @@ _Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name
 _Histogramdd = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]
 
 
+@with_out()
 @method
 def histogram(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
@@ -291,6 +293,7 @@ def _edges(array: Any, bins: int, limits: Any) -> Any:
     return module_of(array).linspace(low, high, bins + 1).astype(array.dtype)
 
 
+@with_out()
 def histogramdd(
     input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> Any:

@@ -8,6 +8,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.decompositions import _matrix, _mt, _solvable, _unbroadcast
 from rlgrad.autograd.ops.define import public
+from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -57,6 +58,7 @@ _solve_triangular = Op(
 )
 
 
+@with_out()
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """The solution of ``A X = B`` (or ``X A = B``) with a triangle of ``A`` alone.
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import check_inplace, method, public, write_out
+from rlgrad.autograd.ops.define import method, public
+from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import _strided, chunk, split
 from rlgrad.autograd.ops.shape import shape_argument
 from rlgrad.autograd.ops.writing import renamed
@@ -27,16 +28,13 @@ def _copy(view: Tensor, node: str = "") -> Tensor:
 def _copying(name: str) -> Callable[..., Any]:
     """A function that does as a view's does, but returns copies."""
 
-    def function(input: Tensor, *args: Any, out: Tensor | None = None, **kwargs: Any) -> Any:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         found = getattr(input, name)(*args, **kwargs)
-        if isinstance(found, tuple):
-            return tuple([_copy(part) for part in found])
-        result = _copy(found)
-        return result if out is None else write_out(out, result)
+        return tuple([_copy(part) for part in found]) if isinstance(found, tuple) else _copy(found)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
     function.__doc__ = f"A copy of what ``{name}`` shows."
-    return function
+    return with_out()(function)
 
 
 as_strided_copy = _copying("as_strided")
@@ -57,13 +55,13 @@ view_copy = _copying("view")
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the tensor."""
     result = renamed(input.clone(), "AliasBackward0_copy")
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None) -> Tensor:
     """A copy of the :func:`diagonal` of each matrix."""
     result = _copy(input.diagonal(offset, dim1, dim2))
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 @method

@@ -11,7 +11,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
-from rlgrad.autograd.ops.define import _rebase, check_inplace
+from rlgrad.autograd.ops.inplace import check_inplace, rebase
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
@@ -62,7 +62,7 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     if view is None:
         target._edge = edge
     elif view.base._edge is not None or edge is not None:
-        _rebase(target, edge)
+        rebase(target, edge)
     return target
 
 
