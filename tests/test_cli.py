@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from rlgrad import cli
@@ -310,6 +311,51 @@ def test_a_resumed_run_keeps_its_settings(command):
     assert code == 2
     assert "agent.gamma is 0.9 in run/config.yaml" in err
     assert "gamma: 0.9" in Path("run/config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("job", "options"),
+    [
+        ("gan", [*TINY_GAN, "data=grid", "gan=hinge", "optimizer=rmsprop"]),
+        ("train", ["agent=dqn", "env.id=Acrobot-v1", "agent.hidden_sizes=[8]", "total_timesteps=200", *QUICK]),
+    ],
+)
+def test_a_run_is_resumed_without_naming_its_options_again(command, job, options):
+    assert command(job, *options, "hydra.run.dir=run")[0] == 0
+    code, _, err = command(job, "resume=run")
+    assert code == 0, err
+    kept = Path("run/config.yaml").read_text()
+    code, _, err = command(job, "resume=run", *[option for option in options if "=" in option])
+    assert code == 0, err
+    assert Path("run/config.yaml").read_text() == kept
+    other = {"gan": "optimizer=sgd", "train": "agent=ppo"}[job]
+    code, _, err = command(job, "resume=run", other)
+    assert code == 2
+    assert f"and {other} was given. Leave {other.partition('=')[0]} out" in err
+
+
+def test_a_path_alone_tells_what_the_data_is(command):
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    Path("pictures").mkdir()
+    for index in range(12):
+        image.fromarray(rng.integers(0, 256, (20, 30), np.uint8)).save(f"pictures/{index}.png")
+    np.savez("arrays.npz", samples=rng.normal(size=(20, 2)))
+    code, out, err = command("gan", *TINY_GAN, "data.path=pictures", "data.size=8", "hydra.run.dir=run")
+    assert code == 0, err
+    assert "GAN on images (12 samples of 3x8x8)" in out
+    assert "net: dcgan" in Path("run/config.yaml").read_text()
+    Path("pictures").rename("elsewhere")
+    assert command("sample", "checkpoint=run", "n=4", "out=grid.png")[0] == 0
+    code, _, err = command("gan", "resume=run")
+    assert code == 2
+    assert "there is no folder" in err
+    code, out, err = command("gan", *TINY_GAN, "data.path=arrays.npz")
+    assert code == 0, err
+    assert "GAN on npz (20 samples of 2)" in out
+    code, _, err = command("gan", *TINY_GAN, "data.path=nowhere")
+    assert code == 2
+    assert "there is no folder" in err
 
 
 def test_a_run_of_another_job_is_not_resumed(command):

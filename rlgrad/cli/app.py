@@ -62,6 +62,7 @@ class Job:
         settings: the settings dataclass of the whole job, whose fields are the command line's settings.
         train: trains and returns the exit code.
         groups: for each group whose settings depend on the option chosen, the schema of an option's ``name``.
+        complete: adds to the command's arguments what they imply.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Job:
     settings: type
     train: Callable[[Any, Path], int]
     groups: Mapping[str, Callable[[str], type]]
+    complete: Callable[[list[str]], list[str]] = list
 
 
 def run(job: Job, arguments: Sequence[str], program: str) -> int:
@@ -83,7 +85,7 @@ def run(job: Job, arguments: Sequence[str], program: str) -> int:
 
     conf = conf_dir()
     try:
-        arguments = _into_the_run_that_is_resumed(arguments)
+        arguments = job.complete(_into_the_run_that_is_resumed(arguments, job))
         _register(job)
         show_whole_errors = os.environ.get("HYDRA_FULL_ERROR") == "1"
         # Hydra prints its own message and leaves unless this is set; then errors reach the handlers below.
@@ -162,7 +164,7 @@ def _train(job: Job, config: DictConfig) -> int:
     directory = Path(hydra_config.runtime.output_dir)
     try:
         if config.resume is not None:
-            config = _resumed_config(config, list(hydra_config.overrides.task))
+            config = _resumed_config(config, list(hydra_config.overrides.task), job)
         if missing := sorted(OmegaConf.missing_keys(config)):
             raise UsageError(f"{missing[0]} has no value, and needs one: add {missing[0]}=... to the command.")
         values = OmegaConf.to_container(config, resolve=True)
@@ -231,14 +233,37 @@ def _option_name(path: Path) -> str:
     return match.group(1)
 
 
-def _into_the_run_that_is_resumed(arguments: Sequence[str]) -> list[str]:
-    """A continued run writes where it wrote before."""
+def _into_the_run_that_is_resumed(arguments: Sequence[str], job: Job) -> list[str]:
+    """A continued run writes where it wrote before, and has the options that it had of each group."""
     arguments = list(arguments)
     given = [item.partition("=")[2].strip("'\"") for item in arguments if item.startswith("resume=")]
-    if given and given[-1] not in ("", "null") and not any(item.startswith("hydra.run.dir=") for item in arguments):
-        folder = str(checkpoint_path(given[-1]).parent.absolute())
-        arguments.append("hydra.run.dir='" + folder.replace("\\", "\\\\").replace("'", "\\'") + "'")
-    return arguments
+    if not given or given[-1] in ("", "null"):
+        return arguments
+    folder = checkpoint_path(given[-1]).parent.absolute()
+    names = {item.partition("=")[0] for item in arguments}
+    if "hydra.run.dir" not in names:
+        quoted = str(folder).replace("\\", "\\\\").replace("'", "\\'")
+        arguments.append(f"hydra.run.dir='{quoted}'")
+    chosen = _options_of_run(folder / CONFIG_NAME, job)
+    return [*(f"{group}={option}" for group, option in chosen.items() if group not in names), *arguments]
+
+
+def _options_of_run(path: Path, job: Job) -> dict[str, str]:
+    """The option of each group that a run's saved settings belong to; of several with one name, that of the name."""
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        saved = OmegaConf.load(path)
+        names = {group: OmegaConf.select(saved, f"{group}.name") for group in job.groups}
+    except (OSError, OmegaConfBaseException):
+        return {}  # what is wrong with the file is said when it is needed
+    found = {}
+    for group, name in names.items():
+        options = [file.stem for file in (conf_dir() / group).glob("*.yaml") if _option_name(file) == name]
+        if options:
+            found[group] = name if name in options else min(options)
+    return found
 
 
 def checkpoint_path(path: str, setting: str = "resume") -> Path:
@@ -256,7 +281,7 @@ def checkpoint_path(path: str, setting: str = "resume") -> Path:
     return file
 
 
-def _resumed_config(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
+def _resumed_config(config: DictConfig, overrides: Sequence[str], job: Job) -> DictConfig:
     """The settings of the run that continues, with what this command changes, if it may."""
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -266,12 +291,14 @@ def _resumed_config(config: DictConfig, overrides: Sequence[str]) -> DictConfig:
         raise UsageError(f"resume={config.resume}: the run's settings are missing, there is no {path}.")
     saved = OmegaConf.load(path)
     for override in overrides:
-        key, _, _ = override.partition("=")
+        given, _, _ = override.partition("=")
+        # Several options of a group may have one name, and differ in what else they set.
+        key = f"{given}.name" if given in job.groups else given
         old, new = OmegaConf.select(saved, key), OmegaConf.select(config, key)
         if old != new and key.partition(".")[0] not in _MAY_CHANGE_ON_RESUME:
             raise UsageError(
                 f"A resumed run keeps its settings: {key} is {old} in {path}, and {override} was given. "
-                f"Leave {key} out, or start a new run."
+                f"Leave {given} out, or start a new run."
             )
         OmegaConf.update(saved, key, new)
     try:

@@ -56,7 +56,8 @@ def _sample(settings: dict[str, str]) -> None:
 
     n, out = int(settings["n"]), Path(settings["out"])
     with mistakes_of_the_user():
-        trainer = GANTrainer.load(checkpoint_path(settings["checkpoint"], "checkpoint"))
+        checkpoint = checkpoint_path(settings["checkpoint"], "checkpoint")
+        trainer = GANTrainer.load(checkpoint, to_train=False)
         latent = np.random.default_rng(int(settings["seed"])).standard_normal((n, trainer.config.latent_dim))
         labels = np.full(n, int(settings["label"])) if settings["label"] else None
         if labels is not None and trainer.config.conditional == "none":
@@ -66,7 +67,10 @@ def _sample(settings: dict[str, str]) -> None:
         samples = trainer.sample(n, labels, latent.astype(np.float32))
         if out.suffix == ".png" and samples.ndim == 2 and samples.shape[1] != 2:
             raise ValueError(f"samples of {samples.shape[1]} numbers cannot be drawn: write them with out=FILE.npy.")
-        real = None if samples.ndim == 4 else trainer.data.restore(trainer.data.batch(2500)[0])
+        real = None
+        if out.suffix == ".png" and samples.ndim == 2:
+            data = GANTrainer.load(checkpoint).data
+            real = data.restore(data.batch(2500)[0])
     if out.suffix == ".npy":
         np.save(out, samples)
     else:

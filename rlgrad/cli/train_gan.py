@@ -12,7 +12,7 @@ from rlgrad.backend.threads import set_num_threads
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
 from rlgrad.cli.groups import data_schema, optimizer_schema
 from rlgrad.cli.settings import LoggerSettings
-from rlgrad.gan import GANConfig, GANTrainer, make_data
+from rlgrad.gan import ArraySource, GANConfig, GANTrainer, Source, make_data
 from rlgrad.training import Interrupt, MetricLogger, spawn_generators
 
 
@@ -54,7 +54,9 @@ def train(job: GANJob, directory: Path) -> int:
         # So a run that fails in its first seconds leaves a checkpoint too.
         trainer.save(checkpoint)
     purge_step = None if job.resume is None else trainer.iteration + 1
-    print(f"GAN on {job.data['name']}, seed {job.seed}, on {job.device}: {directory}", flush=True)
+    print(
+        f"GAN on {job.data['name']}{_extent(trainer.data)}, seed {job.seed}, on {job.device}: {directory}", flush=True
+    )
 
     began = time.perf_counter()
     with MetricLogger(directory, job.logger.tensorboard, job.logger.csv, purge_step) as logger:
@@ -76,4 +78,23 @@ def train(job: GANJob, directory: Path) -> int:
     return 0
 
 
-JOB = Job("gan", "train_gan", GANJob, train, {"optimizer": optimizer_schema, "data": data_schema})
+def _extent(data: Source) -> str:
+    if not isinstance(data, ArraySource):
+        return ""
+    return f" ({len(data.samples):,} samples of {'x'.join(map(str, data.shape))})"
+
+
+def with_data_of_path(arguments: list[str]) -> list[str]:
+    """``data.path`` without ``data`` means a folder of images, or an .npz file by its ending.
+
+    Example:
+        >>> with_data_of_path(["data.path=my_images", "seed=1"])
+        ['data=images', 'data.path=my_images', 'seed=1']
+    """
+    names = {item.partition("=")[0]: item.partition("=")[2].strip("'\"") for item in arguments}
+    if "data.path" not in names or "data" in names:
+        return arguments
+    return ["data=npz" if names["data.path"].lower().endswith(".npz") else "data=images", *arguments]
+
+
+JOB = Job("gan", "train_gan", GANJob, train, {"optimizer": optimizer_schema, "data": data_schema}, with_data_of_path)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rlgrad import Tensor, nn
-from rlgrad.gan.data import ArraySource, MixtureSource, Source
 from rlgrad.gan.judge import Judge, frechet_distance
 from rlgrad.gan.losses import GANLoss
 from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
 from rlgrad.gan.neighbours import COPIES_OF_NEW, neighbourhood_figures, share_of_copies
+from rlgrad.gan.sources import ArraySource, MixtureSource, Source
 from rlgrad.gan.viz import picture_grid, scatter, scatter_points
 from rlgrad.nn.utils import get_total_norm
 from rlgrad.training.metrics import MetricLogger
@@ -215,7 +215,7 @@ def _apart(source: ArraySource) -> tuple[np.ndarray, np.ndarray]:
         reference = source.held_out
     if min(len(reference), len(rows)) < _FEWEST // 2:
         raise ValueError(
-            f"{len(source.samples)} samples are too few to train on and to compare with: at least {_FEWEST} are needed, "
-            f"or {_FEWEST // 2} and as many held out"
+            f"there are too few samples to train on and to compare with, {len(source.samples)}: at least {_FEWEST} are "
+            f"needed, or {_FEWEST // 2} and as many held out"
         )
     return reference, rows[: len(reference)]

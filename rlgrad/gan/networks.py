@@ -9,8 +9,8 @@ import rlgrad
 from rlgrad import Tensor, nn
 from rlgrad.gan.bodies import BODIES
 from rlgrad.gan.config import GANConfig
-from rlgrad.gan.data import Source
 from rlgrad.gan.layers import MinibatchDiscrimination, pack
+from rlgrad.gan.sources import Source
 from rlgrad.nn.utils.parametrizations import spectral_norm
 
 __all__ = ["Discriminator", "Generator", "class_labels", "generate", "make_networks"]

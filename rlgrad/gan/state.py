@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
+from rlgrad.data.mixtures import GaussianMixture
 from rlgrad.gan.config import GANConfig
-from rlgrad.gan.data import GaussianMixture, Source, make_data
+from rlgrad.gan.data import make_data
+from rlgrad.gan.sources import MixtureSource, RememberedSource, Source
 from rlgrad.training.checkpoint import CheckpointError, load_checkpoint
 
 if TYPE_CHECKING:
@@ -55,14 +57,19 @@ def restore_state(self: GANTrainer, state: Mapping[str, Any]) -> None:
 
 
 def load_trainer(
-    cls: type[GANTrainer], path: str | os.PathLike[str], data: Source | None = None, device: str = "cpu"
+    cls: type[GANTrainer],
+    path: str | os.PathLike[str],
+    data: Source | None = None,
+    device: str = "cpu",
+    to_train: bool = True,
 ) -> GANTrainer:
     """The trainer that :meth:`save` wrote, ready to continue.
 
     Args:
         path: a file written by :meth:`save`; reading it never runs code.
-        data: needed only where the data was made from arrays, which a checkpoint does not hold.
+        data: needed only to train on where the data was made from arrays, which a checkpoint does not hold.
         device: where the networks shall live.
+        to_train: ``False`` to draw samples alone: then no data is read, and it need not be there any more.
 
     Raises:
         CheckpointError: no such file, or it is no checkpoint of a GAN.
@@ -75,11 +82,12 @@ def load_trainer(
             "load it with the class that saved it"
         )
     saved = state["data"]
-    source: Source | GaussianMixture
     if data is not None:
         source = data
     elif saved["kind"] == "mixture":
-        source = GaussianMixture(saved["centers"], saved["sigma"])
+        source = MixtureSource(GaussianMixture(saved["centers"], saved["sigma"]))
+    elif not to_train:
+        source = RememberedSource(saved)
     elif saved["name"] is None:
         raise ValueError(f"the GAN in {path} was trained on arrays, which a checkpoint does not hold: pass data=")
     else:

@@ -12,17 +12,19 @@ import numpy as np
 
 import rlgrad
 from rlgrad import Tensor, optim
+from rlgrad.data.mixtures import GaussianMixture
 from rlgrad.gan.augment import Augmentation
 from rlgrad.gan.average import make_average, update_average
 from rlgrad.gan.batch import Batch
 from rlgrad.gan.config import DEFAULT_OPTIMIZER, GANConfig
-from rlgrad.gan.data import GaussianMixture, MixtureSource, Source, make_data
+from rlgrad.gan.data import make_data
 from rlgrad.gan.evaluation import Evaluator
 from rlgrad.gan.layers import frozen
 from rlgrad.gan.losses import make_loss
 from rlgrad.gan.networks import class_labels, generate, make_networks
 from rlgrad.gan.penalties import Penalties
 from rlgrad.gan.schedule import correct_lazy_betas, learning_rate_at, set_learning_rates
+from rlgrad.gan.sources import MixtureSource, Source
 from rlgrad.gan.state import load_trainer, restore_state, state_of
 from rlgrad.nn import functional as F
 from rlgrad.training.checkpoint import save_checkpoint

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from rlgrad.gan.data import GaussianMixture
+from rlgrad.data.mixtures import GaussianMixture
 
 BACKGROUND = np.array([13, 17, 28], np.float32)
 DENSITY = np.array([56, 140, 220], np.float32)
@@ -69,7 +69,7 @@ def scatter_points(samples: np.ndarray, real: np.ndarray, size: int = 512) -> np
         (size, size, 3), uint8, with the y axis upwards.
     """
     low, high = real.min(axis=0), real.max(axis=0)
-    half_width = 0.6 * float((high - low).max())
+    half_width = 0.6 * float((high - low).max()) or 1.0
     origin = (low + high) / 2 - half_width
     layers = [
         _dots(points[np.isfinite(points).all(axis=1)].astype(np.float64), origin, 2 * half_width, size * _SUPERSAMPLE)

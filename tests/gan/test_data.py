@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 
@@ -120,9 +122,14 @@ def test_a_restored_source_goes_on_in_the_middle_of_a_pass():
         (np.zeros((0, 2)), None, r"got \(0, 2\)"),
         (np.zeros((3, 4, 4)), None, r"\(n, channels, height, width\); got \(3, 4, 4\)"),
         (np.full((2, 2), np.nan), None, "finite"),
-        (np.full((2, 1, 4, 4), 255.0), None, r"\[-1, 1\]; the largest value is 255"),
+        (np.full((2, 1, 4, 4), 255.0), None, r"\[-1, 1\]; the largest value of samples is 255"),
         (np.zeros((2, 2)), np.array([0.5, 1]), "2 whole numbers from 0"),
         (np.zeros((2, 2)), np.array([0]), "2 whole numbers from 0"),
+        (np.zeros((2, 2)), np.array([0, 2]), "2 samples have 2 at the most; they go from 0 to 2"),
+        (np.zeros((2, 2)), np.array([-1, 1]), "they go from -1 to 1"),
+        (np.zeros((2, 2), complex), None, "real numbers; got complex128"),
+        (np.full((2, 1, 4, 4), 255, np.uint8), None, r"they get there by samples / 127\.5 - 1"),
+        (np.zeros((2, 8, 8, 3)), None, r"if they come last, pass samples\.transpose\(0, 3, 1, 2\)"),
     ],
 )
 def test_samples_that_no_network_could_use_are_refused(samples, labels, message):
@@ -142,6 +149,12 @@ def test_npz_files_are_read_and_never_run_code(tmp_path):
     for wrong in ("array.npy", "empty.npz", "cut.npz", "nowhere.npz"):
         with pytest.raises(ValueError, match=rf"{wrong} cannot be read as an \.npz file"):
             make_data("npz", path=str(tmp_path / wrong))
+    (tmp_path / "pickle.npz").write_bytes(pickle.dumps({"samples": 1}))
+    with pytest.raises(ValueError, match="pickled Python objects, which could run code and are never loaded"):
+        make_data("npz", path=str(tmp_path / "pickle.npz"))
+    np.savez(tmp_path / "text.npz", samples=np.array(["a", "b"]))
+    with pytest.raises(ValueError, match=r"text\.npz: samples must be an array of real numbers; got <U1"):
+        make_data("npz", path=str(tmp_path / "text.npz"))
     np.savez(tmp_path / "other.npz", images=np.zeros((4, 2)))
     with pytest.raises(ValueError, match="has no array 'samples'"):
         make_data("npz", path=str(tmp_path / "other.npz"))
@@ -167,6 +180,44 @@ def test_a_folder_of_pictures_becomes_images_with_its_subfolders_as_classes(tmp_
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"no \.png"):
         make_data("images", path=str(tmp_path / "empty"))
+
+
+def test_held_out_samples_must_be_like_the_others():
+    with pytest.raises(ValueError, match=r"held_out has samples of shape \(3,\), and samples of \(2,\)"):
+        ArraySource(np.zeros((8, 2)), held_out=np.zeros((4, 3)))
+    with pytest.raises(ValueError, match="held_out must be finite"):
+        ArraySource(np.zeros((8, 2)), held_out=np.full((4, 2), np.inf))
+
+
+def test_pictures_of_every_mode_are_read_alike(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    ramp = np.linspace(0, 255, 64).astype(np.uint8).reshape(8, 8)
+    grey = image.fromarray(ramp)
+    for mode in ("L", "RGB", "P"):
+        grey.convert(mode).save(tmp_path / f"{mode}.png")
+    image.fromarray(ramp.astype(np.uint16) * 257).save(tmp_path / "deep.png")
+    half = grey.convert("RGBA")
+    half.putalpha(image.fromarray(np.where(np.arange(64).reshape(8, 8) < 32, 0, 255).astype(np.uint8)))
+    half.save(tmp_path / "transparent.png")
+    (tmp_path / "._resource.png").write_bytes(b"not a picture: hidden")
+    (tmp_path / "notes.txt").write_text("no picture")
+    for color in (True, False):
+        *alike, transparent = make_data("images", path=str(tmp_path), size=8, color=color).samples
+        assert len(alike) == 4
+        for found in alike:
+            np.testing.assert_allclose(found, np.broadcast_to(ramp / 127.5 - 1, found.shape), atol=0.01)
+        assert (transparent[:, :4] == 1).all()
+        np.testing.assert_allclose(transparent[:, 4:], alike[0][:, 4:], atol=0.01)
+    with pytest.raises(ValueError, match=r"data\.size is the height and width"):
+        make_data("images", path=str(tmp_path), size=0)
+
+
+def test_a_picture_that_is_too_large_to_be_true_is_refused(tmp_path, monkeypatch):
+    image = pytest.importorskip("PIL.Image")
+    image.new("L", (40, 40)).save(tmp_path / "bomb.png")
+    monkeypatch.setattr(image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(ValueError, match=r"bomb\.png cannot be read as a picture: Image size"):
+        make_data("images", path=str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["swiss_roll", "two_moons"])

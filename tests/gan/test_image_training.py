@@ -196,7 +196,7 @@ def test_without_held_out_images_real_ones_are_compared_with_other_real_ones():
     copied = evaluator.compare(evaluator._reference)
     assert copied["precision"] == copied["coverage"] == 1.0
     assert evaluator.floor()["coverage"] < 1.0
-    with pytest.raises(ValueError, match="5 samples are too few"):
+    with pytest.raises(ValueError, match="too few samples to train on and to compare with, 5"):
         GANTrainer(small(net="mlp"), ArraySource(images[:5], seed=0))
 
 
