@@ -72,7 +72,7 @@ def train(job: GANJob, directory: Path) -> int:
         )
         figures = trainer.evaluate()
     print(trainer.evaluator.summary(figures))
-    if diagnosis := trainer.evaluator.diagnosis():
+    if diagnosis := trainer.evaluator.diagnosis(figures):
         print(f"Diagnosis: {diagnosis}")
     print(f"Checkpoint: {checkpoint}")
     return 0

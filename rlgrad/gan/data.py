@@ -10,7 +10,7 @@ from rlgrad.data.mixtures import GaussianMixture, grid, ring
 from rlgrad.gan.files import images, npz
 from rlgrad.gan.sources import ArraySource, MixtureSource, Seed, Source
 
-__all__ = ["DATA", "make_data"]
+__all__ = ["DATA", "as_source", "make_data"]
 
 
 def _mixture(build: Callable[..., GaussianMixture]) -> Callable[..., Source]:
@@ -80,3 +80,10 @@ def make_data(name: str, seed: Seed = None, **options: Any) -> Source:
             has = f"it has {', '.join(known)}" if known else "it has none"
             raise ValueError(f"data {name!r} has no setting {option!r}; {has}.{nearest(option, known)}")
     return build(seed=seed, **options)
+
+
+def as_source(data: str | Source | GaussianMixture, seed: Seed) -> Source:
+    """A source by name, which draws from ``seed``; or one that was made before, which keeps its own generator."""
+    if isinstance(data, str):
+        return make_data(data, seed)
+    return MixtureSource(data) if isinstance(data, GaussianMixture) else data

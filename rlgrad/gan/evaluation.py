@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rlgrad import Tensor, nn
+from rlgrad.gan.diagnosis import covered, fall, shortfall, vanishing
 from rlgrad.gan.judge import Judge, frechet_distance
 from rlgrad.gan.losses import GANLoss
 from rlgrad.gan.metrics import EVALUATION_SAMPLES, mode_coverage
@@ -17,6 +18,7 @@ from rlgrad.gan.sources import ArraySource, MixtureSource, Source
 from rlgrad.gan.viz import picture_grid, scatter, scatter_points
 from rlgrad.nn.utils import get_total_norm
 from rlgrad.training.metrics import MetricLogger
+from rlgrad.training.progress import Progress
 
 if TYPE_CHECKING:
     from rlgrad.gan.trainer import GANTrainer
@@ -50,8 +52,9 @@ class Evaluator:
         if isinstance(source, ArraySource):
             self._reference, self._others = _apart(source)
         self._judge: Judge | None = None
-        self._best = 0.0
-        self._latest = 0.0
+        self._best = self._latest = 0.0
+        self._floor: dict[str, float] | None = None
+        self._ill = False
         self._latest_logits: tuple[Tensor, Tensor, GANLoss] | None = None
         self._right = (math.nan, math.nan)
         self._norm = math.nan
@@ -91,16 +94,15 @@ class Evaluator:
     def floor(self) -> dict[str, float]:
         """The figures of real data: as many training samples as are compared with, none of them among those."""
         source = self.source
-        if isinstance(source, MixtureSource):
-            return {"modes": source.mixture.modes, "high_quality": 1 - math.exp(-4.5), "reverse_kl": 0.0}
-        assert isinstance(source, ArraySource)
-        labels = source.labels[self._others] if self.conditional and source.labels is not None else None
-        figures = self.compare(source.samples[self._others], labels)
-        if (
-            "copies" in figures
-        ):  # training samples are copies of themselves; of held-out ones these are so by definition
-            figures["copies"] = COPIES_OF_NEW
-        return figures
+        if self._floor is None and isinstance(source, MixtureSource):
+            self._floor = {"modes": source.mixture.modes, "high_quality": 1 - math.exp(-4.5), "reverse_kl": 0.0}
+        elif self._floor is None:
+            assert isinstance(source, ArraySource)
+            labels = source.labels[self._others] if self.conditional and source.labels is not None else None
+            self._floor = self.compare(source.samples[self._others], labels)
+            if "copies" in self._floor:  # training samples copy themselves; of held-out ones these do by definition
+                self._floor["copies"] = COPIES_OF_NEW
+        return dict(self._floor)
 
     def compare(self, samples: np.ndarray, labels: np.ndarray | None = None) -> dict[str, float]:
         """The figures of any samples against those that are compared with.
@@ -151,11 +153,10 @@ class Evaluator:
             return picture_grid(trainer.sample(n or _PICTURES))
         return scatter_points(trainer.sample(n or EVALUATION_SAMPLES), source.samples)
 
-    def report(self, trainer: GANTrainer, logger: MetricLogger | None, step: int) -> dict[str, Any]:
-        """Evaluate, log figures and pictures, and give what the progress line shows."""
-        found = trainer.evaluate()
-        name = "high_quality" if "high_quality" in found else "coverage"
-        self._latest = found[name]
+    def report(self, trainer: GANTrainer, logger: MetricLogger | None, progress: Progress) -> None:
+        """Evaluate, log figures and pictures, and show what matters most, a new diagnosis on a line of its own."""
+        found, step = trainer.evaluate(), trainer.iteration
+        self._latest = covered(found, self.floor())
         self._best = max(self._best, self._latest)
         if logger is not None:
             logger.scalars({f"coverage/{key}": value for key, value in found.items()}, step)
@@ -163,25 +164,26 @@ class Evaluator:
                 logger.image("samples", trainer.picture(), step)
             if len(self.source.shape) == 3:
                 logger.image("interpolation", self._interpolation(trainer), step)
-        shown: dict[str, Any] = {name: f"{100 * found[name]:.1f}%"}
+        shown = {"coverage": f"{100 * self._latest:.1f}%"}
         if isinstance(self.source, MixtureSource):
-            shown = {"modes": f"{found['modes']}/{self.source.mixture.modes}", **shown}
+            modes, quality = f"{found['modes']}/{self.source.mixture.modes}", f"{100 * found['high_quality']:.1f}%"
+            shown = {"modes": modes, "high_quality": quality}
+        progress.update(step, **shown)
         diagnosis = self.diagnosis()
-        return shown | ({"warning": diagnosis} if diagnosis else {})
+        if diagnosis and not self._ill:
+            progress.note(f"iteration {step:,}: {diagnosis}")
+        self._ill = diagnosis is not None
 
-    def diagnosis(self) -> str | None:
-        """What is wrong with the training, in words; ``None`` while nothing is."""
-        if self._best > 0.2 and self._latest < self._best / 2:
-            return (
-                f"coverage fell from {self._best:.2f} to {self._latest:.2f}: the generator is collapsing; raise the "
-                "penalty (r1_gamma, r2_gamma), lower learning_rate, or go back to an earlier checkpoint"
-            )
-        if min(self._right) > 0.999 and self._norm < 1e-4:
-            return (
-                "the discriminator is always right and the generator's gradient has vanished: use "
-                "loss=relativistic or non_saturating, or a penalty on the discriminator"
-            )
-        return None
+    def diagnosis(self, finished: Mapping[str, float] | None = None) -> str | None:
+        """What is wrong with the training, in words; ``None`` while nothing is.
+
+        Args:
+            finished: figures of the generator when training is over, which are then held against real data's.
+        """
+        found = [fall(self._best, self._latest), vanishing(self._right, self._norm)]
+        if finished is not None:
+            found.append(shortfall(finished, self.floor()))
+        return "; ".join(filter(None, found)) or None
 
     def state_dict(self) -> dict[str, float]:
         """The best coverage so far and the latest."""

@@ -106,7 +106,8 @@ def make_networks(config: GANConfig, source: Source) -> tuple[Generator, Discrim
     """The two players that the settings describe, for samples of a source.
 
     Raises:
-        ValueError: the family cannot make samples of that shape, or labels are asked for and there are none.
+        ValueError: the family cannot make samples of that shape, labels are asked for and there are none, or what are no
+            images shall be augmented.
     """
     conditional = config.conditional != "none"
     if conditional and not source.num_classes:
@@ -114,6 +115,8 @@ def make_networks(config: GANConfig, source: Source) -> tuple[Generator, Discrim
             f"conditional={config.conditional!r} needs labels, and this data has none: set conditional=none"
         )
     classes = source.num_classes if conditional else 0
+    if config.augment and len(source.shape) != 3:
+        raise ValueError(f"augment={list(config.augment)} is for images; samples have the shape {source.shape}")
     build_generator, build_discriminator = BODIES[config.net]
     latent = config.latent_dim + (config.latent_dim if classes else 0)
     channels, *rest = source.shape

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rlgrad.data.mixtures import GaussianMixture
 from rlgrad.gan.config import GANConfig
 from rlgrad.gan.data import make_data
-from rlgrad.gan.sources import MixtureSource, RememberedSource, Source
+from rlgrad.gan.sources import RememberedSource, Source
 from rlgrad.training.checkpoint import CheckpointError, load_checkpoint
 
 if TYPE_CHECKING:
@@ -82,10 +82,11 @@ def load_trainer(
             "load it with the class that saved it"
         )
     saved = state["data"]
+    source: Source | GaussianMixture
     if data is not None:
         source = data
     elif saved["kind"] == "mixture":
-        source = MixtureSource(GaussianMixture(saved["centers"], saved["sigma"]))
+        source = GaussianMixture(saved["centers"], saved["sigma"])
     elif not to_train:
         source = RememberedSource(saved)
     elif saved["name"] is None:

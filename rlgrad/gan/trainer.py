@@ -17,14 +17,14 @@ from rlgrad.gan.augment import Augmentation
 from rlgrad.gan.average import make_average, update_average
 from rlgrad.gan.batch import Batch
 from rlgrad.gan.config import DEFAULT_OPTIMIZER, GANConfig
-from rlgrad.gan.data import make_data
+from rlgrad.gan.data import as_source
 from rlgrad.gan.evaluation import Evaluator
 from rlgrad.gan.layers import frozen
 from rlgrad.gan.losses import make_loss
 from rlgrad.gan.networks import class_labels, generate, make_networks
 from rlgrad.gan.penalties import Penalties
 from rlgrad.gan.schedule import correct_lazy_betas, learning_rate_at, set_learning_rates
-from rlgrad.gan.sources import MixtureSource, Source
+from rlgrad.gan.sources import Source
 from rlgrad.gan.state import load_trainer, restore_state, state_of
 from rlgrad.nn import functional as F
 from rlgrad.training.checkpoint import save_checkpoint
@@ -68,14 +68,10 @@ class GANTrainer:
         self.config = config = config if config is not None else GANConfig()
         rngs = spawn_generators(seed, "parameters", "latent", "data", "evaluation", "penalty", "augment")
         self.rngs = {name: rngs[name] for name in ("latent", "evaluation", "penalty")}
-        if isinstance(data, str):
-            data = make_data(data, seed=rngs["data"])
-        self.data = MixtureSource(data) if isinstance(data, GaussianMixture) else data
+        self.data = as_source(data, rngs["data"])
         self.loss = make_loss(config.loss)
         self.device = rlgrad.device(device)
         self.augmentation = Augmentation(config.augment, config.augment_target, rngs["augment"])
-        if config.augment and len(self.data.shape) != 3:
-            raise ValueError(f"augment={list(config.augment)} is for images; samples have the shape {self.data.shape}")
         with rlgrad.random.fork_rng(int(rngs["parameters"].integers(2**63))):
             self.generator, self.discriminator = (net.to(self.device) for net in make_networks(config, self.data))
         self._named_parameters = {
@@ -222,7 +218,7 @@ class GANTrainer:
                 if logger is not None and self.iteration % config.log_every == 0:
                     self._log(logger, losses, bar.rate)
                 if self.iteration % config.evaluate_every == 0 or self.iteration == config.iterations:
-                    bar.update(self.iteration, **self.evaluator.report(self, logger, self.iteration))
+                    self.evaluator.report(self, logger, bar)
                     if checkpoint_path is not None and self.iteration < end:
                         self.save(checkpoint_path)
         if checkpoint_path is not None:

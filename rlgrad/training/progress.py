@@ -82,6 +82,15 @@ class Progress:
         else:
             self._print_plain()
 
+    def note(self, text: str) -> None:
+        """Print a line of its own that stays."""
+        if not self.enabled:
+            return
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            print(text, file=self._file, flush=True)
+
     @property
     def rate(self) -> float:
         """Counts per second since the run, or its continuation, started."""

@@ -148,6 +148,31 @@ def test_a_vanished_gradient_and_falling_coverage_are_diagnosed():
     assert "gradient has vanished" in evaluator.diagnosis()
     evaluator._best, evaluator._latest = 0.9, 0.2
     assert "coverage fell from 0.90 to 0.20" in evaluator.diagnosis()
+    assert "gradient has vanished" in evaluator.diagnosis()
+
+
+def test_a_finished_generator_is_held_against_real_data():
+    evaluator = GANTrainer(small(conditional="projection"), source()).evaluator
+    floor = evaluator.floor()
+    assert evaluator.diagnosis(floor) is None
+    for name in ("recall", "coverage", "class_fidelity"):
+        assert f"{name} is 0.00, and" in evaluator.diagnosis(floor | {name: 0.0})
+    ring = GANTrainer(small(net="mlp"), "ring").evaluator
+    good = {"modes": 8, "high_quality": 0.97, "reverse_kl": 0.001}
+    assert ring.diagnosis(good) is None
+    assert ring.diagnosis(good | {"modes": 7, "reverse_kl": 0.13}).startswith("1 of 8 modes are missing")
+    assert "uneven shares (reverse KL 0.20)" in ring.diagnosis(good | {"reverse_kl": 0.2})
+    assert "high_quality is 0.40, and 0.99 for real data" in ring.diagnosis(good | {"high_quality": 0.4})
+
+
+def test_a_generator_that_gives_up_modes_is_reported_once_though_its_samples_stay_good(capsys):
+    trainer = GANTrainer(small(net="mlp", iterations=6, evaluate_every=1), "ring")
+    modes = iter([8, 8, 1, 1, 1, 1])
+    trainer.evaluate = lambda: {"modes": next(modes), "high_quality": 0.98, "reverse_kl": 0.0}
+    trainer.train(progress=True)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "collapsing" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("iteration 3: coverage fell from 0.98 to 0.12")
 
 
 @pytest.mark.parametrize(

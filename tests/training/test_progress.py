@@ -31,6 +31,26 @@ def test_off_a_terminal_it_prints_one_plain_line_every_few_seconds(clock):
     assert "550/1,000" in lines[-1]
 
 
+def test_a_note_has_a_line_of_its_own_and_stays(capsys):
+    file = io.StringIO()
+    for enabled in (True, False):
+        with Progress(10, enabled=enabled, file=file) as progress:
+            progress.note("coverage fell")
+            progress.update(10, loss=1.0)
+    lines = file.getvalue().splitlines()
+    assert lines[0] == "coverage fell"
+    assert [line.startswith("100%") for line in lines] == [False, True]
+    reader, writer = pty.openpty()
+    with os.fdopen(writer, "w") as terminal:
+        with Progress(10, file=terminal) as progress:
+            progress.note("coverage [fell]")
+        shown = b""
+        while select.select([reader], [], [], 0.1)[0]:
+            shown += os.read(reader, 65536)
+    os.close(reader)
+    assert b"coverage [fell]\r\n" in shown
+
+
 def test_a_continued_run_counts_its_speed_from_where_it_continued(clock):
     with Progress(1000, enabled=False, completed=500) as progress:
         clock[0] += 10.0
