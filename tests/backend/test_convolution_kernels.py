@@ -138,3 +138,29 @@ def test_the_adjoint_of_a_convolution_of_stride_one(kernel, low, dilation, group
     assert np.vdot(dx, x) == pytest.approx(want, rel=1e-12)
     bump = rng.standard_normal(x.shape)
     assert np.vdot(dx, bump) == pytest.approx(np.vdot(im2col.forward(np, geometry, bump, w), g), rel=1e-10)
+
+
+@pytest.mark.parametrize("channels", [1, 3, 5])
+@pytest.mark.parametrize(
+    ("extents", "taps", "stride", "low", "dilation"),
+    [
+        ((22, 19), (4, 4), (2, 2), (1, 1), (1, 1)),
+        ((20, 33), (3, 2), (1, 3), (2, 0), (2, 1)),  # a stride that leaves the last columns out
+        ((97,), (5,), (1,), (2,), (1,)),
+        ((9, 8, 7), (3, 3, 2), (2, 1, 2), (1, 1, 0), (1, 1, 1)),
+    ],
+)
+def test_the_adjoint_into_few_channels(channels, extents, taps, stride, low, dilation):
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((3, channels, *extents)), rng.standard_normal((6, channels, *taps))
+    geometry = Geometry(im2col.out_extents(extents, taps, stride, low, low, dilation), taps, stride, low, dilation, 1)
+    assert geometry.points >= 64
+    g = rng.standard_normal((3, 6, *geometry.out))
+    dx = im2col.input_gradient(np, geometry, g, w, extents)
+    assert dx.shape == x.shape
+    for places in np.ndindex(extents):
+        if sum(places) % 7 == 0:  # a sample of them
+            bump = np.zeros_like(x)
+            bump[1, channels - 1, *places] = 1.0
+            moved = np.vdot(im2col.forward(np, geometry, bump, w), g)
+            assert dx[1, channels - 1, *places] == pytest.approx(moved, rel=1e-10, abs=1e-12)

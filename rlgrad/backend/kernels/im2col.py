@@ -18,6 +18,7 @@ Extents = tuple[int, ...]
 
 _CHUNK = 1 << 21  # bytes of gathered windows at a time: they are read back from the cache
 _ROWS = 64  # points of a sample from which on a matrix product for each sample is worth its while
+_FEW_CHANNELS = 4  # up to which windows are scattered plane by plane
 
 
 class Geometry(NamedTuple):
@@ -160,6 +161,25 @@ def _scatter(xp: Any, geometry: Geometry, rows: Any, x: Any) -> None:
     x[(slice(None), slice(None), *part_of_x)] = xp.moveaxis(flat[(slice(None), *place)], -1, 1)
 
 
+def _scatter_planes(geometry: Geometry, g: np.ndarray, rows: np.ndarray, x: np.ndarray) -> None:
+    """:func:`input_gradient` for few channels, whose runs in memory :func:`_scatter` would find too short: each place of
+    the kernel adds its plane of points to every image.
+    """
+    out, kernel, stride, low, dilation, _ = geometry
+    (batch, channels), part = x.shape[:2], geometry.part(x.shape[2:])
+    planes = np.matmul(rows.T, g.reshape(batch, -1, geometry.points)).reshape(batch, *kernel, channels, *out)
+    buffer = np.zeros((batch, channels, *geometry.cover), x.dtype)
+    both = (slice(None), slice(None))
+    for offsets in itertools.product(*map(range, kernel)):
+        corners = [offset * d for offset, d in zip(offsets, dilation, strict=True)]
+        where = [slice(c, c + (n - 1) * s + 1, s) for c, n, s in zip(corners, out, stride, strict=True)]
+        buffer[(*both, *where)] += planes[(slice(None), *offsets)]
+    place, part_of_x = _places(low, part)
+    if part != x.shape[2:]:
+        x[...] = 0
+    x[(*both, *part_of_x)] = buffer[(*both, *place)]
+
+
 def _memory(xp: Any, geometry: Geometry, batch: int, channels: int, dtype: Any) -> tuple[int, Any]:
     """How many samples to take at a time, and memory for their windows."""
     each = geometry.points * channels * math.prod(geometry.kernel)
@@ -215,7 +235,12 @@ def input_gradient(xp: Any, geometry: Geometry, g: Any, w: Any, spatial: Extents
     batch, channels = len(g), w.shape[1] * geometry.groups
     rows = _weight_rows(xp, w, geometry.groups)
     result = xp.empty((batch, channels, *spatial), g.dtype)
+    by_planes = xp is np and channels <= _FEW_CHANNELS and geometry.groups == 1 and geometry.points >= _ROWS
     size, memory = _memory(xp, geometry, batch, channels, g.dtype)
+    if by_planes and not _compiled(xp, geometry, g, result):
+        for start in range(0, batch, size):
+            _scatter_planes(geometry, g[start : start + size], rows[0], result[start : start + size])
+        return result
     for start in range(0, batch, size):
         points = _points_first(geometry, g[start : start + size])
         windows = memory[: points.shape[0] * points.shape[1] * rows.shape[2]].reshape(*points.shape[:2], -1)
