@@ -217,14 +217,14 @@ class ModuleDict(Module):
         for name, module in pairs("ModuleDict", modules):
             self[name] = module
 
-    def __getitem__(self, name: str) -> Any:
-        return self._modules[name]
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
 
-    def __setitem__(self, name: str, module: Module) -> None:
-        self.add_module(name, module)
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, module)
 
-    def __delitem__(self, name: str) -> None:
-        del self._modules[name]
+    def __delitem__(self, key: str) -> None:
+        del self._modules[key]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -247,9 +247,9 @@ class ModuleDict(Module):
         """Names and modules."""
         return self._modules.items()
 
-    def pop(self, name: str) -> Any:
+    def pop(self, key: str) -> Any:
         """Remove a module and return it."""
-        return self._modules.pop(name)
+        return self._modules.pop(key)
 
     def clear(self) -> None:
         """Remove all modules."""

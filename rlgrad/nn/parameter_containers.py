@@ -98,20 +98,20 @@ class ParameterDict(_Holder):
         for name, value in found:
             self[name] = value
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._keys:
-            raise KeyError(name)
-        return getattr(self, name)
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._keys:
+            raise KeyError(key)
+        return getattr(self, key)
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"a name in a ParameterDict is a string, got {type(name).__name__}")
-        self._keys[name] = None
-        setattr(self, name, _as_parameter(value))
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a name in a ParameterDict is a string, got {type(key).__name__}")
+        self._keys[key] = None
+        setattr(self, key, _as_parameter(value))
 
-    def __delitem__(self, name: str) -> None:
-        del self._keys[name]
-        delattr(self, name)
+    def __delitem__(self, key: str) -> None:
+        del self._keys[key]
+        delattr(self, key)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -137,20 +137,20 @@ class ParameterDict(_Holder):
         """Names and values."""
         return [(name, self[name]) for name in self._keys]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         """A value, or ``default`` where there is none."""
-        return getattr(self, name) if name in self._keys else default
+        return getattr(self, key) if key in self._keys else default
 
-    def setdefault(self, name: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: Any = None) -> Any:
         """A value, after setting it to ``default`` where there was none."""
-        if name not in self:
-            self[name] = default
-        return self[name]
+        if key not in self:
+            self[key] = default
+        return self[key]
 
-    def pop(self, name: str) -> Any:
+    def pop(self, key: str) -> Any:
         """Remove a value and return it."""
-        value = self[name]
-        del self[name]
+        value = self[key]
+        del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:

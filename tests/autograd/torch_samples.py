@@ -246,6 +246,18 @@ def text(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error)[:160]}".replace("\n", " ")
 
 
+def without_dropout(sample: Any) -> Any:
+    """A sample of attention that drops nothing, so that values can be compared; any other sample as it is."""
+    if "dropout_p" in sample.kwargs:
+        sample.kwargs["dropout_p"] = 0.0
+    if "use_separate_proj_weight" in sample.kwargs:
+        sample.args = (*sample.args[:9], 0.0, *sample.args[10:])
+    return sample
+
+
+ROUGH_IN_HALF = {"nn.functional.grid_sample"}
+"""Entries whose values in half precision are good to a few percent, in PyTorch as here."""
+
 TIED = {"sort", "argsort", "topk", "kthvalue", "mode", "median", "nanmedian"}
 """Entries whose indices are free where elements are equal."""
 
@@ -311,6 +323,12 @@ class Comparison:
         if self.entry.name in TIED and sample.input.unique().numel() < sample.input.numel():
             found, expected = ([y for y in flat(r) if "int64" not in str(y.dtype)] for r in (found, expected))
         return differences(found, expected, self.exact, what, COARSE.get(self.entry.name, 0))
+
+    def in_other_dtypes(self) -> Iterator[str | None]:
+        """The function on three samples of each dtype but double precision."""
+        for dtype in (torch.float32, torch.float16, torch.int64):
+            if dtype in self.entry.dtypes and (dtype is not torch.float16 or self.entry.name not in ROUGH_IN_HALF):
+                yield from (self.value(without_dropout(sample)) for sample in self.samples(dtype, 3))
 
     def in_place(self, sample: Any) -> str | None:
         variant = self.entry.inplace_variant

@@ -28,6 +28,8 @@ def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
 def _applied(op: Op, tensors: tuple[Tensor, ...], attributes: tuple[Any, ...]) -> Tensor:
     """The loss of tensors that broadcast against each other."""
     operands = _alike(*tensors)
+    if operands[0]._array.dtype.kind != "f":
+        operands = tuple([x.to(dtypes.get_default_dtype()) for x in operands])
     try:
         return apply(op, operands, attributes)
     except ValueError:

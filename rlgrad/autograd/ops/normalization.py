@@ -313,6 +313,8 @@ def instance_norm(
 
 
 def _rms_forward(xp: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
+    if a.dtype.itemsize < 4:  # squares overflow
+        return _rms_forward(xp, a.astype(xp.float32), axes, eps).astype(a.dtype)
     return a / xp.sqrt((a * a).mean(axis=axes, keepdims=True) + eps)
 
 
