@@ -186,7 +186,7 @@ def _train(job: Job, config: DictConfig) -> int:
         return fail(str(error), EXIT_USAGE)
     except OSError as error:
         where = f": {error.filename}" if error.filename else ""
-        return fail(f"{error.strerror or error}{where}.", EXIT_USAGE)
+        return fail(f"{str(error.strerror or error).rstrip('.')}{where}.", EXIT_USAGE)
 
 
 def _last_checkpoint(directory: Path) -> str:

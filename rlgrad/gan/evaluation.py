@@ -23,11 +23,12 @@ from rlgrad.training.progress import Progress
 if TYPE_CHECKING:
     from rlgrad.gan.trainer import GANTrainer
 
-_PICTURES = 64
 _MOST = 2500
 """How many samples are compared at most: distances between all pairs are in memory at once."""
 _FEWEST = 8
 _STEPS = 8
+"""Rows of pictures, and samples on the way from one latent to another."""
+_MOST_COLUMNS = 20
 
 
 class Evaluator:
@@ -140,18 +141,22 @@ class Evaluator:
         return "\n".join(["Evaluation (and what real data get):", *lines])
 
     def picture(self, trainer: GANTrainer, n: int | None = None) -> np.ndarray:
-        """A picture of fresh samples, (height, width, 3), uint8.
+        """A picture of samples from latents that are the same at every call, (height, width, 3), uint8.
+
+        A conditional generator's classes stand in columns.
 
         Raises:
             ValueError: samples are neither images nor points in the plane.
         """
         source = self.source
+        columns = source.num_classes if self.conditional and source.num_classes <= _MOST_COLUMNS else _STEPS
+        n = n or (EVALUATION_SAMPLES if len(source.shape) == 1 else _STEPS * columns)
+        latent = np.random.default_rng(0).standard_normal((n, trainer.config.latent_dim), dtype=np.float32)
+        samples = trainer.sample(n, latent=latent)
         if isinstance(source, MixtureSource):
-            return scatter(trainer.sample(n or EVALUATION_SAMPLES), source.mixture)
+            return scatter(samples, source.mixture)
         assert isinstance(source, ArraySource)
-        if source.is_image:
-            return picture_grid(trainer.sample(n or _PICTURES))
-        return scatter_points(trainer.sample(n or EVALUATION_SAMPLES), source.samples)
+        return picture_grid(samples, min(columns, n)) if source.is_image else scatter_points(samples, source.samples)
 
     def report(self, trainer: GANTrainer, logger: MetricLogger | None, progress: Progress) -> None:
         """Evaluate, log figures and pictures, and show what matters most, a new diagnosis on a line of its own."""

@@ -267,7 +267,7 @@ class GANTrainer:
         return self.evaluator.evaluate(self, n)
 
     def picture(self, n: int | None = None) -> np.ndarray:
-        """A picture of fresh samples: over the density of a mixture, or images side by side; uint8."""
+        """A picture of samples from fixed latents: over the density of a mixture, or images side by side; uint8."""
         return self.evaluator.picture(self, n)
 
     state_dict = state_of

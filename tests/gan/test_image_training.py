@@ -141,6 +141,18 @@ def test_a_run_on_images_logs_figures_samples_and_interpolation(tmp_path):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_pictures_are_of_the_same_latents_every_time_with_classes_in_columns():
+    trainer = GANTrainer(small(conditional="projection"), source())
+    picture = trainer.picture()
+    np.testing.assert_array_equal(trainer.picture(), picture)
+    side = picture.shape[0] // 8
+    assert picture.shape == (8 * side, 3 * side, 3)
+    trainer.train(2)
+    assert (trainer.picture() != picture).any()
+    assert trainer.picture(2).shape == (side, 2 * side, 3)
+    assert GANTrainer(small(), source()).picture().shape == (8 * side, 8 * side, 3)
+
+
 def test_a_vanished_gradient_and_falling_coverage_are_diagnosed():
     evaluator = GANTrainer(small(), source()).evaluator
     assert evaluator.diagnosis() is None
