@@ -117,8 +117,9 @@ def compare(name: str, repeats: int) -> None:
         "rlgrad": lambda seed: rlgrad_agent(name, env, case["ours"], seed),
         "sb3": lambda seed: sb3_agent(name, env, num_envs, case["theirs"], seed),
     }
+    # Long enough for a first update, so that what is compiled when it is first used does not count.
     for build in builders.values():
-        build(0).learn(512)
+        build(0).learn(512 + case["ours"].get("learning_starts", 0))
     taken: dict[str, list[tuple[float, float]]] = {library: [] for library in builders}
     for repeat in range(repeats):
         for library, build in builders.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from rlgrad.agents.sum_tree import SumTree
 
 __all__ = ["PrioritizedReplay", "ReplayBuffer", "Transitions"]
 
-_ROWS_PER_GATHER = 4096
+_ROWS_PER_GATHER = 1024
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class Transitions:
             `gamma ** k` after k rewards elsewhere, at a time limit too.
         weights: (batch,) float32 importance weights, or None where all are 1.
         index: (batch,) int64 places in the memory.
+        following: (batch, ...) what an agent has found out about `next_obs` before the updates; None for nothing.
     """
 
     obs: np.ndarray
@@ -38,6 +39,7 @@ class Transitions:
     discounts: np.ndarray
     weights: np.ndarray | None
     index: np.ndarray
+    following: np.ndarray | None = None
 
 
 class ReplayBuffer:
@@ -138,12 +140,27 @@ class ReplayBuffer:
         """`number` transitions, for one batch or for several."""
         return self.gather(generator.integers(self.size, size=number))
 
-    def batches(self, count: int, batch_size: int, generator: np.random.Generator) -> Iterator[Transitions]:
-        """`count` batches, one after the other; uniform ones are gathered many at a time, which is quicker."""
+    def batches(
+        self,
+        count: int,
+        batch_size: int,
+        generator: np.random.Generator,
+        prepare: Callable[[Transitions], None] | None = None,
+    ) -> Iterator[Transitions]:
+        """`count` batches, one after the other, gathered many at a time, which is quicker.
+
+        Args:
+            count: how many.
+            batch_size: transitions in each.
+            generator: draws them.
+            prepare: is shown what was gathered before it is cut into batches.
+        """
         together = max(1, min(_ROWS_PER_GATHER // batch_size, count))
         for first in range(0, count, together):
             number = min(together, count - first)
             rows = self.draw(number * batch_size, generator)
+            if prepare is not None:
+                prepare(rows)
             for start in range(0, number * batch_size, batch_size):
                 yield _part(rows, slice(start, start + batch_size))
 
@@ -258,10 +275,19 @@ class PrioritizedReplay(ReplayBuffer):
         batch.weights = (weights / weights.max()).astype(np.float32)
         return batch
 
-    def batches(self, count: int, batch_size: int, generator: np.random.Generator) -> Iterator[Transitions]:
-        """`count` batches, each drawn with the priorities that the one before it left."""
+    def batches(
+        self,
+        count: int,
+        batch_size: int,
+        generator: np.random.Generator,
+        prepare: Callable[[Transitions], None] | None = None,
+    ) -> Iterator[Transitions]:
+        """`count` batches, each drawn with the priorities that the one before it left, and prepared by itself."""
         for _ in range(count):
-            yield self.sample(batch_size, generator)
+            batch = self.sample(batch_size, generator)
+            if prepare is not None:
+                prepare(batch)
+            yield batch
 
     def update_priorities(self, index: np.ndarray, errors: np.ndarray) -> None:
         """Sets the priorities of `index: (batch,)` to the size of their temporal-difference `errors`."""
@@ -304,4 +330,5 @@ def _part(rows: Transitions, part: slice) -> Transitions:
         rows.discounts[part],
         None,
         rows.index[part],
+        None if rows.following is None else rows.following[part],
     )

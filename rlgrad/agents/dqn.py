@@ -197,17 +197,25 @@ class DQN(OffPolicyAgent):
             polyak_update(self.q_network, self.target_network, self.config.tau)
             self._moved = False
 
+    def prepare(self, drawn: Transitions) -> None:
+        # The target network rests during a round of updates; noise alone is new in every one.
+        if not self.noisy_layers:
+            drawn.following = self._following(drawn)
+
     def update(self, batch: Transitions) -> dict[str, Any]:
         config, weights = self.config, batch.weights
-        obs, next_obs = self.inputs(batch.obs), self.inputs(batch.next_obs)
+        obs = self.inputs(batch.obs)
         self._reset_noise(self.generators["minibatch"])
         self._moved = True
 
+        following = self._following(batch) if batch.following is None else batch.following
         with rlgrad.no_grad():
-            following = self.outputs(self.target_network, next_obs)
-            judge = self.q_values(self.q_network, next_obs) if config.double else self.expected(following)
-            rows, best = np.arange(len(batch.index)), self.array(judge).argmax(1)
-            following_best = self.array(following)[rows, best]
+            if config.double:
+                judge = self.q_values(self.q_network, self.inputs(batch.next_obs))
+            else:
+                judge = self.expected(self.tensor(following))
+        rows, best = np.arange(len(batch.index)), self.array(judge).argmax(1)
+        following_best = following[rows, best]
         outputs = self.outputs(self.q_network, obs)
 
         if config.distribution == "mean":
@@ -257,6 +265,11 @@ class DQN(OffPolicyAgent):
     def components(self) -> dict[str, Any]:
         names = ("q_network", "target_network", "optimizer")
         return {**super().components(), **{name: getattr(self, name) for name in names}}
+
+    def _following(self, batch: Transitions) -> np.ndarray:
+        """What the target network says of each action in the states that followed."""
+        with rlgrad.no_grad():
+            return self.array(self.outputs(self.target_network, self.inputs(batch.next_obs)))
 
     def _greedy(self, encoded: np.ndarray, noisy: bool) -> np.ndarray:
         if self.noisy_layers:

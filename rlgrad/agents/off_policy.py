@@ -124,6 +124,13 @@ class OffPolicyAgent(Agent):
             Figures to log, under "group/name"; tensors and arrays stand for their mean.
         """
 
+    def prepare(self, drawn: Transitions) -> None:
+        """Adds to the batches of one round what stays the same all through it, before the first `update` sees any.
+
+        Args:
+            drawn: one batch or several together.
+        """
+
     def iterate(self) -> dict[str, float]:
         config = self.config
         before = self.num_timesteps
@@ -146,7 +153,7 @@ class OffPolicyAgent(Agent):
         # Dropout and the like are for updates alone: who acts does so in evaluation mode.
         for network in self._networks():
             network.train()
-        for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"]):
+        for batch in self.buffer.batches(count, config.batch_size, self.generators["minibatch"], self.prepare):
             figures = self.update(batch)
             self.num_updates += 1
         for network in self._networks():

@@ -11,7 +11,7 @@ from rlgrad.backend.kernels import jit
 from rlgrad.optim.flat import Flat
 from rlgrad.optim.optimizer import Optimizer, constants, number, rate
 
-TOGETHER = 1 << 16
+TOGETHER = 1 << 17
 """Elements up to which it is quicker to join the gradients for one pass than to make a pass for each parameter."""
 
 

@@ -268,6 +268,20 @@ def test_dropout_is_for_updates_alone():
     assert not agent.target_network.training
 
 
+@pytest.mark.parametrize("variant", ["plain", "prioritized", "categorical", "noisy"])
+def test_asking_the_target_network_once_for_a_round_changes_no_update(variant):
+    together, apart = (dqn("CartPole-v1", gradient_steps=12, **VARIANTS[variant]) for _ in range(2))
+    apart.prepare = lambda drawn: None
+    seen = []
+    asked = together.prepare
+    together.prepare = lambda drawn: (asked(drawn), seen.append((len(drawn.index), drawn.following is not None)))
+    for agent in (together, apart):
+        agent.learn(66)
+    assert seen == {"prioritized": [(32, True)] * 12, "noisy": [(384, False)]}.get(variant, [(384, True)])
+    for one, other in zip(together.q_network.parameters(), apart.q_network.parameters(), strict=True):
+        np.testing.assert_allclose(one.detach().numpy(), other.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_the_target_network_follows_at_its_interval_only():
     agent = dqn("CartPole-v1", target_update_interval=100, learning_starts=10)
     weights = [p.detach().numpy().copy() for p in agent.target_network.parameters()]
