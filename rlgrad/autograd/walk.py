@@ -201,7 +201,8 @@ def walk(
                 if result is grad or shares or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:
-                table[edge] = known + result
+                total = known + result
+                table[edge] = total if recorded or edge.shape else total[...]  # NumPy adds 0-d arrays to a scalar
                 owned.add(edge)
             elif known.__class__ is _ndarray:
                 known += result

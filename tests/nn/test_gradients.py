@@ -98,3 +98,12 @@ def test_a_norm_computed_apart_is_used():
         library.nn.utils.clip_grads_with_norm_(params, 1.0, library.tensor(10.0))
         found.append(gradients(params))
     np.testing.assert_allclose(*found)
+
+
+def test_a_number_that_is_used_twice_has_a_gradient_to_clip():
+    temperature = rlgrad.nn.Parameter(rlgrad.tensor(3.0))
+    (temperature * temperature + 2 * temperature).backward()
+    assert rlgrad.nn.utils.clip_grad_norm_([temperature], 2.0) == 8
+    np.testing.assert_allclose(temperature.grad.numpy(), 2, rtol=1e-6)
+    (temperature**2 + temperature).backward()
+    np.testing.assert_allclose(temperature.grad.numpy(), 9, rtol=1e-6)

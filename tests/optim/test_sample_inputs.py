@@ -26,7 +26,7 @@ REFUSALS = [
     for name, info in INFOS.items()
     for number, refusal in enumerate(info.optim_error_inputs_func("cpu", torch.float64))
 ]
-SHAPES = [(3, 2), (4,), (2, 2)]
+SHAPES = [(3, 2), (), (4,), (2, 2)]
 
 
 def test_the_table_covers_every_optimizer_that_both_have():
