@@ -79,7 +79,13 @@ def _mlp_discriminator(shape: Shape, config: GANConfig) -> tuple[nn.Module, int]
         first.append(MinibatchStdDev())
         features += 1
     sizes = [features, *config.hidden_sizes]
-    return nn.Sequential(*first, *_perceptron(sizes, _leaky, _norm_of(config))), sizes[-1]
+    layers = _perceptron(sizes, _leaky, _norm_of(config))
+    if config.discriminator_norm == "batch":
+        for index in range(
+            len(config.hidden_sizes) - 1, 0, -1
+        ):  # all but the first, which sees the samples as they are
+            layers.insert(2 * index + 1, nn.BatchNorm1d(config.hidden_sizes[index]))
+    return nn.Sequential(*first, *layers), sizes[-1]
 
 
 def _dcgan_generator(latent: int, shape: Shape, config: GANConfig) -> nn.Module:
@@ -131,12 +137,15 @@ def _as_dcgan(network: nn.Module) -> nn.Module:
 
 
 class _Residual(nn.Module):
-    """Two 3x3 convolutions beside a shortcut, twice or half the size."""
+    """Two 3x3 convolutions beside a shortcut, twice or half the size; the first sees an image as it is."""
 
-    def __init__(self, inputs: int, outputs: int, up: bool, batch_norm: bool, norm: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, up: bool, batch_norm: bool, norm: Callable[[Any], Any], on_image: bool = False
+    ) -> None:
         super().__init__()
         self.up = up
-        self.before = nn.Sequential(*([nn.BatchNorm2d(inputs)] if batch_norm else []), nn.ReLU())
+        activation = nn.Sequential(*([nn.BatchNorm2d(inputs)] if batch_norm else []), nn.ReLU())
+        self.before = nn.Identity() if on_image else activation
         self.first = norm(nn.Conv2d(inputs, outputs, 3, padding=1))
         self.between = nn.Sequential(*([nn.BatchNorm2d(outputs)] if batch_norm else []), nn.ReLU())
         self.second = norm(nn.Conv2d(outputs, outputs, 3, padding=1))
@@ -171,7 +180,7 @@ def _resnet_discriminator(shape: Shape, config: GANConfig) -> tuple[nn.Module, i
     channels, _, times, _ = _image(shape)
     width, norm = config.channels, _norm_of(config)
     blocks = [
-        _Residual(channels if k == 0 else width, width, False, config.discriminator_norm == "batch", norm)
+        _Residual(width if k else channels, width, False, config.discriminator_norm == "batch", norm, on_image=k == 0)
         for k in range(times)
     ]
     extra: list[nn.Module] = [MinibatchStdDev()] if config.minibatch_std else []

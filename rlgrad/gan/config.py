@@ -91,8 +91,11 @@ class GANConfig:
     evaluate_every: int = 1000
 
     def __post_init__(self) -> None:
-        loss = make_loss(self.loss)
         self.hidden_sizes, self.augment = tuple(self.hidden_sizes), tuple(self.augment)
+        self._check_values()
+        self._check_combinations()
+
+    def _check_values(self) -> None:
         for name in _COUNTS:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
@@ -105,11 +108,6 @@ class GANConfig:
             value = getattr(self, name)
             if not 0 <= value < float("inf"):
                 raise ValueError(f"{name} must be at least 0 (0 leaves it out); got {value!r}")
-        if loss.critic and not (self.clip_weights or any(getattr(self, name) for name in PENALTIES)):
-            raise ValueError(
-                f"loss={self.loss!r} is unbounded without a limit on the discriminator's slope: set gradient_penalty "
-                "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01)"
-            )
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 given = getattr(self, name)
@@ -120,19 +118,27 @@ class GANConfig:
                 raise ValueError(f"augment knows {known}; got {name!r}.{nearest(name, AUGMENTATIONS)}")
         if not 0 <= self.augment_target < 1:
             raise ValueError(f"augment_target must be at least 0 and below 1; got {self.augment_target!r}")
+
+    def _check_combinations(self) -> None:
+        penalised = any(getattr(self, name) for name in PENALTIES)
+        if make_loss(self.loss).critic and not (self.clip_weights or penalised):
+            raise ValueError(
+                f"loss={self.loss!r} is unbounded without a limit on the discriminator's slope: set gradient_penalty "
+                "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01)"
+            )
         if self.augment_target and not self.augment:
             raise ValueError(
                 f"augment_target={self.augment_target} adapts how often images are augmented, and augment names nothing: "
                 f"set augment=[{','.join(AUGMENTATIONS)}], or augment_target=0"
             )
-        if self.penalty_every > 1 and not any(getattr(self, name) for name in PENALTIES):
+        if self.penalty_every > 1 and not penalised:
             raise ValueError(
                 f"penalty_every={self.penalty_every} spaces out penalties, and there are none: set one of "
                 f"{', '.join(PENALTIES)}, or penalty_every=1"
             )
         if self.batch_size % self.pack:
             raise ValueError(f"pack={self.pack} must divide batch_size={self.batch_size}")
-        if self.discriminator_norm == "batch" and any(getattr(self, name) for name in PENALTIES):
+        if self.discriminator_norm == "batch" and penalised:
             raise ValueError(
                 "discriminator_norm='batch' mixes the samples of a batch, so that a penalty on each sample's own gradient "
                 "means nothing: use 'spectral' or 'none', or set the penalties to 0"

@@ -53,6 +53,36 @@ def test_every_family_makes_and_judges_images(net, size, conditional):
     assert all(p.grad is not None for p in generator.parameters())
 
 
+@pytest.mark.parametrize(("net", "count"), [("mlp", 2), ("dcgan", 2), ("resnet", 5)])
+def test_batch_normalisation_is_in_every_familys_discriminator_but_not_before_its_first_layer(net, count):
+    options = {"net": net, "hidden_sizes": (8, 6, 4), "discriminator_norm": "batch", "r1_gamma": 0.0, "r2_gamma": 0.0}
+    _, discriminator = players(images(32), **options)
+    layers = [
+        m for m in discriminator.modules() if isinstance(m, (nn.Linear, nn.Conv2d, nn.BatchNorm1d, nn.BatchNorm2d))
+    ]
+    assert sum(isinstance(m, (nn.BatchNorm1d, nn.BatchNorm2d)) for m in layers) == count
+    if net == "mlp":
+        assert [type(m).__name__ for m in layers] == [
+            "Linear",
+            "Linear",
+            "BatchNorm1d",
+            "Linear",
+            "BatchNorm1d",
+            "Linear",
+        ]
+        assert [m.num_features for m in layers if isinstance(m, nn.BatchNorm1d)] == [6, 4]
+
+
+@pytest.mark.parametrize("net", ["mlp", "dcgan", "resnet"])
+def test_the_discriminators_first_layer_sees_dark_pixels_as_they_are(net):
+    _, discriminator = players(images(8), net=net)
+    first = next(m for m in discriminator.modules() if isinstance(m, (nn.Linear, nn.Conv2d)))
+    seen = []
+    first.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0].numpy().copy()))
+    discriminator(rlgrad.full((2, 1, 8, 8), -0.5))
+    np.testing.assert_array_equal(seen[0], -0.5)
+
+
 def test_labels_change_what_is_made_and_how_it_is_judged():
     generator, discriminator = players(images(8, classes=3), latent_dim=5, conditional="projection")
     latent = rlgrad.randn(1, 5)
