@@ -71,9 +71,12 @@ def _sample(settings: dict[str, str]) -> None:
         if out.suffix == ".png" and samples.ndim == 2:
             data = GANTrainer.load(checkpoint).data
             real = data.restore(data.batch(2500)[0])
-    if out.suffix == ".npy":
-        np.save(out, samples)
-    else:
-        picture = picture_grid(samples) if real is None else scatter_points(samples, real)
-        out.write_bytes(encode_png(picture))
+    try:
+        if out.suffix == ".npy":
+            np.save(out, samples)
+        else:
+            picture = picture_grid(samples) if real is None else scatter_points(samples, real)
+            out.write_bytes(encode_png(picture))
+    except OSError as error:
+        raise UsageError(f"out={out} cannot be written: {error.strerror or error}.") from error
     print(f"{n} samples: {out}")

@@ -221,6 +221,7 @@ def test_samples_are_drawn_from_a_checkpoint_by_command(tmp_path, capsys):
         ([f"checkpoint={tmp_path}", "n=many"], "n is a whole number, not 'many'"),
         ([f"checkpoint={tmp_path}", "out=x.gif"], "must end in .png"),
         ([f"checkpoint={tmp_path}", "label=11"], "the classes are 0 to 9"),
+        ([f"checkpoint={tmp_path}", f"out={tmp_path / 'nowhere' / 'x.png'}"], "cannot be written: No such file"),
         ([f"checkpoint={tmp_path / 'nowhere'}"], f"checkpoint={tmp_path / 'nowhere'}: there is no checkpoint"),
     ):
         assert sample_command(wrong) == 2
