@@ -206,7 +206,7 @@ def _unprojected(s: Step) -> tuple[str, str, str, str]:
 
 TABLE: dict[str, Translation] = {
     "linear": _linear,
-    **dict.fromkeys(("mm", "bmm", "mv", "dot"), lambda s: s.add("MatMul", s[0], s[1])),
+    **dict.fromkeys(("mm", "bmm", "matmul", "mv", "dot"), lambda s: s.add("MatMul", s[0], s[1])),
     "outer": lambda s: s.add("Mul", s.add("Unsqueeze", s[0], s.integers([1])), s[1]),
     "softmax": lambda s: s.add("Softmax", s[0], axis=s.attribute("dim")),
     "log_softmax": lambda s: s.add("LogSoftmax", s[0], axis=s.attribute("dim")),

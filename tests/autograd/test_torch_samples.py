@@ -55,6 +55,12 @@ DIFFERENT = {
     ("histogramdd", "values"): "the samples' edges do not rise",
     ("linalg.norm.subgradients_at_zero", "derivatives"): "a second derivative at zero is zero instead of NaN",
     **{
+        (name, "nodes"): "the last of several steps, of which PyTorch takes others here"
+        for name in ("matmul", "__rmatmul__", "einsum", "linalg.lstsq", "linalg.lstsq.grad_oriented")
+    },
+    ("to", "nodes"): "a copy that was asked for is a clone",
+    ("round.decimals_0", "nodes"): "rounding to no decimals is rounding",
+    **{
         (f"__r{name}__", "errors"): "Python calls no such method of a number"
         for name in ("add", "and", "mul", "or", "xor")
     },
@@ -122,6 +128,14 @@ def test_derivatives_are_torchs(name: str) -> None:
                 yield c.derivatives(sample, 2)
 
     assert problems(run()) == []
+
+
+@pytest.mark.parametrize("name", entries("nodes", lambda c: c.entry.supports_autograd))
+def test_nodes_go_by_torchs_names(name: str) -> None:
+    c = HAD[name]
+    if torch.float64 not in c.entry.dtypes:
+        pytest.skip("not for floats")
+    assert problems(c.node(sample) for sample in some(c.samples(torch.float64, None, True), 3)) == []
 
 
 @pytest.mark.parametrize("name", entries("errors", lambda c: c.entry.error_inputs_func is not None))

@@ -9,6 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import Vjp, binary, elementwise, method, public
 from rlgrad.autograd.ops.inplace import inplace, write_out
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -38,15 +39,15 @@ def no_derivative(name: str, argument: str = "") -> Vjp:
     return vjp
 
 
-_add = binary("add", "add", (lambda ns, g: g, lambda ns, g: g), methods=False)
-_sub = binary("sub", "subtract", (lambda ns, g: g, lambda ns, g: -g), methods=False)
+_add = binary("add", "add", (lambda ns, g: g, lambda ns, g: g), methods=False, numbers="both")
+_sub = binary("sub", "subtract", (lambda ns, g: g, lambda ns, g: -g), methods=False, numbers="both")
 _rsub_number = binary(
     "rsub", lambda xp, a, b: b - a, (lambda ns, g: -g, lambda ns, g: g), node="RsubBackward1", methods=False
 )
 _rsub = binary(
     "rsub_tensor", lambda xp, a, b: b - a, (lambda ns, g: -g, lambda ns, g: g), node="RsubBackward0", methods=False
 )
-mul = binary("mul", "multiply", (lambda ns, g, b: g * b, lambda ns, g, a: g * a))
+mul = binary("mul", "multiply", (lambda ns, g, b: g * b, lambda ns, g, a: g * a), numbers="both")
 
 
 @method
@@ -105,7 +106,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     if _is_bool(input) or _is_bool(other):
         _no_bool_subtraction(input, other)
     if alpha != 1:
-        return sub(other, input, alpha=alpha)
+        return renamed(sub(other, input, alpha=alpha), f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
     return _rsub(input, other) if isinstance(other, Tensor) else _rsub_number(input, other)
 
 
@@ -146,15 +147,25 @@ def _identity_gradient(ns: Any, g: Any) -> Any:
 
 
 _true_divide = binary(
-    "div", "divide", (lambda ns, g, b: g / b, lambda ns, g, a, b: -g * (a / (b * b))), kind="float", methods=False
+    "div",
+    "divide",
+    (lambda ns, g, b: g / b, lambda ns, g, a, b: -g * (a / (b * b))),
+    kind="float",
+    methods=False,
+    numbers="both",
 )
-_floor_div = binary("floor_div", _floor_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False)
-_trunc_div = binary("trunc_div", _trunc_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False)
+_floor_div = binary(
+    "floor_div", _floor_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False, numbers="both"
+)
+_trunc_div = binary(
+    "trunc_div", _trunc_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False, numbers="both"
+)
 floor_divide = binary(
     "floor_divide",
     _floor_quotient,
     (no_derivative("floor_divide"), no_derivative("floor_divide")),
     node="NotImplemented",
+    numbers="both",
 )
 _remainder = binary(
     "remainder",

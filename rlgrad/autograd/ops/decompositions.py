@@ -528,7 +528,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         rank = matrix_rank(A, rtol=rcond)
     if m > n and driver != "gelsy" and (driver == "gels" or bool((rank._array == n).all())):
         difference = A @ solution - rhs
-        residuals = (difference * difference).sum(-2)
+        residuals = renamed((difference * difference).sum(-2), "LinalgLstsqBackward0")
     if vector:
         solution = solution.squeeze(-1)
     values = xp.linalg.svd(A._array, compute_uv=False) if driver in ("gelss", "gelsd") else nothing
@@ -541,7 +541,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     _matrix("matrix_power", A, True)
     if n == 0:
         xp = module_of(A._array)
-        return A * 0 + wrap(xp.eye(A.shape[-1], dtype=A._array.dtype))
+        return renamed(A * 0 + wrap(xp.eye(A.shape[-1], dtype=A._array.dtype)), "torch::autograd::CopyBackwards")
     if n < 0:
         A, n = inv(A), -n
     result: Tensor | None = None

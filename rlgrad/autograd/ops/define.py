@@ -142,7 +142,7 @@ def binary(
 
     Args:
         kind: ``"same"`` computes in the promoted dtype, ``"float"`` in a floating one.
-        numbers: which operand may be a Python number: ``"either"``, the ``"second"`` or ``"none"``.
+        numbers: which operand may be a Python number: ``"both"``, ``"either"``, the ``"second"`` or ``"none"``.
         methods: also make ``Tensor.<name>`` and, for ops that keep the dtype, ``Tensor.<name>_``.
     """
     op = Op(name, forward, vjps, node=node, inputs=2)
@@ -156,7 +156,10 @@ def binary(
         if out is not None:
             return write_out(out, function(input, other))
         if not isinstance(input, Tensor):
-            if numbers != "either" or not isinstance(other, Tensor):
+            if numbers == "both" and isinstance(input, (int, float)) and isinstance(other, (int, float)):
+                dtype = dtypes.result_type(input, other).numpy
+                return function(wrap(np.asarray(input, dtype)), wrap(np.asarray(other, dtype)))
+            if numbers not in ("either", "both") or not isinstance(other, Tensor):
                 raise _needs_tensor(name, "input", input)
             return elementwise(op, (input, other), kind)
         a = input._array

@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.arithmetic import _tensor_first, zero_gradient
 from rlgrad.autograd.ops.define import binary, method, public, unary
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -29,7 +30,7 @@ nextafter = binary(
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``."""
     _tensor_first("ldexp", input, other)
-    result = input * (2.0**other)
+    result = renamed(input * (2.0**other), "LdexpBackward0")
     return result if out is None else write_out(out, result)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
 from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
-from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
+from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices
@@ -288,6 +288,9 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if arrays is None:
         part = _view(self, index, basic)
+        if number:
+            part.fill_(value._array.item())
+            return
         shape = part._array.shape
         while value._array.ndim > len(shape) and value._array.shape[0] == 1:
             value = value.squeeze(0)
@@ -490,7 +493,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     if where.size and (int(where.min()) < 0 or int(where.max()) >= size):
         raise IndexError("index out of range in self")
     if input._array.ndim == 0:
-        return input.clone()
+        return renamed(input.clone(), "IndexSelectBackward0")
     return apply(_index_select, (input,), ((*(slice(None),) * dim, where.astype(np.int64)),))
 
 

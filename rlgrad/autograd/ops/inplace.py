@@ -25,6 +25,9 @@ def inplace(function: Callable[..., Any], name: str | None = None) -> Callable[.
 
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(self)
+        for other in args:
+            if other.__class__ is Tensor and other._cell is self._cell:
+                check_overlap(self._array, other._array)
         return assign(self, function(self, *args, **kwargs))
 
     call.__name__ = name or function.__name__ + "_"
@@ -64,9 +67,28 @@ def check_inplace(tensor: Tensor) -> None:
                 )
 
 
-def assign(target: Tensor, result: Tensor) -> Tensor:
-    """Write ``result`` into ``target``'s memory and give ``target`` its history."""
+def check_overlap(target: Any, other: Any) -> None:
+    """Refuse to read what is being written, as PyTorch does where both lie in memory without gaps."""
+    if target.__class__ is not _ndarray or not (target.flags.forc and other.flags.forc):
+        return
+    here, there = target.__array_interface__["data"][0], other.__array_interface__["data"][0]
+    same = here == there and target.shape == other.shape and target.strides == other.strides
+    if not same and here < there + other.nbytes and there < here + target.nbytes:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+
+
+def assign(target: Tensor, result: Tensor, everywhere: bool = False) -> Tensor:
+    """Write ``result`` into ``target``'s memory and give ``target`` its history.
+
+    Args:
+        everywhere: one value for all elements, for which it is no matter if they lie on top of one another.
+    """
     array, value = target._array, result._array
+    if array.__class__ is _ndarray and not everywhere:
+        check_memory(array)
     if value.shape != array.shape:
         raise RuntimeError(
             f"output with shape {list(array.shape)} doesn't match the broadcast shape {list(value.shape)}; an in-place "
@@ -93,37 +115,41 @@ def assign(target: Tensor, result: Tensor) -> Tensor:
 
 def store(array: Any, value: Any) -> None:
     if array.__class__ is _ndarray:
-        if not array.flags.writeable:
-            raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
-            )
         np.copyto(array, value, casting="unsafe")
     else:
         array[...] = value
 
 
+def check_memory(array: np.ndarray) -> None:
+    """Refuse to write where elements lie on top of one another, as in an expanded tensor."""
+    if not array.flags.writeable or (0 in array.strides and _repeats(array)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def _repeats(array: np.ndarray) -> bool:
+    return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
+
+
 def _move_history(target: Tensor, result: Tensor, edge: Node | None) -> None:
-    array = target._array
+    array, cell = target._array, target._cell
     node = None if edge is None else edge
-    saved_output = []
     if node is not None and node.plan is not None and node.saved is not FREED:
-        saved, cells = list(node.saved), list(node.cells)
-        for position in range(len(node.plan.tensors)):
+        saved, cells, versions = list(node.saved), list(node.cells), list(node.versions)
+        for position, source in enumerate(node.plan.tensors):
             if saved[position] is result._array:  # the output: it lives in the target's memory from now on
-                saved[position], cells[position] = array, target._cell
-                saved_output.append(position)
-            elif saved[position] is array:  # the input as it was
-                saved[position], cells[position] = array.copy(), [0]
-        node.saved, node.cells = tuple(saved), tuple(cells)
+                saved[position], cells[position], versions[position] = array, cell, cell[0] + 1
+            elif saved[position] is array and source == 0:  # the input as it was
+                saved[position], cells[position], versions[position] = array.copy(), [0], 0
+        node.saved, node.cells, node.versions = tuple(saved), tuple(cells), tuple(versions)
     if modes.traced and node is not None:
         from rlgrad.autograd.saved import protect
 
         protect(node, array)
     store(array, result._array)
-    target._cell[0] += 1
-    if node is not None:
-        node.versions = tuple([cell[0] for cell in node.cells])
+    cell[0] += 1
     view = target._view
     if view is None:
         target._edge = edge

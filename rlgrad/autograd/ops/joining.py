@@ -35,8 +35,8 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -
     if (0,) in shapes and any(s != (0,) for s in shapes):
         tensors = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors here
         shapes = [x._array.shape for x in tensors]
-    if not shapes[0]:
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    if () in shapes:
+        raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
     dim = one_dim(dim, len(shapes[0]))
     try:
         result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))

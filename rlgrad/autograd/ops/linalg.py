@@ -9,6 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import many_dims, method, public
 from rlgrad.autograd.ops.inplace import with_out, write_out
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -28,6 +29,7 @@ _outer = Op(
     "outer",
     lambda xp, a, b: xp.outer(a, b),
     (lambda ns, g, b: ns.mv(g, b), lambda ns, g, a: ns.mv(ns.t(g), a)),
+    node="MulBackward0",
 )
 
 
@@ -38,14 +40,15 @@ def _sum_to(ns: Any, g: Any, shape: tuple[int, ...]) -> Any:
     return ns.reshape(ns.sum(g, axes, True), shape) if axes else g
 
 
-_bmm = Op(
-    "bmm",
+_BATCHED = (
     lambda xp, a, b: xp.matmul(a, b),
     (
         lambda ns, g, b, a_shape: _sum_to(ns, ns.bmm(g, ns.transpose(b, b.ndim - 2, b.ndim - 1)), a_shape),
         lambda ns, g, a, b_shape: _sum_to(ns, ns.bmm(ns.transpose(a, a.ndim - 2, a.ndim - 1), g), b_shape),
     ),
 )
+_bmm = Op("bmm", *_BATCHED)
+_matmul_of_batches = Op("matmul", *_BATCHED, node="UnsafeViewBackward0")
 
 
 def _matched(name: str, a: Tensor, b: Tensor) -> None:
@@ -143,9 +146,10 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     if left == 2 and right == 1:
         return mv(input, other)
     if left == 1:
-        return matmul(input.unsqueeze(0), other).squeeze(-2)
+        name = "SqueezeBackward4" if right == 2 else "UnsafeViewBackward0"
+        return renamed(matmul(input.unsqueeze(0), other).squeeze(-2), name)
     if right == 1:
-        return matmul(input, other.unsqueeze(1)).squeeze(-1)
+        return renamed(matmul(input, other.unsqueeze(1)).squeeze(-1), "UnsafeViewBackward0")
     if a[-1] != b[-2]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be compatible: cannot multiply {list(a)} and {list(b)}, "
@@ -156,7 +160,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
             np.broadcast_shapes(a[:-2], b[:-2])
         except ValueError:
             raise RuntimeError(f"matmul: batch dimensions of {list(a)} and {list(b)} do not broadcast") from None
-    return apply(_bmm, (input, other))
+    return apply(_matmul_of_batches, (input, other))
 
 
 def _matmul(self: Tensor, other: Any) -> Any:

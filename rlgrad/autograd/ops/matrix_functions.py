@@ -12,6 +12,8 @@ from rlgrad.autograd.ops.define import one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrix_norms import matrix_norm
 from rlgrad.autograd.ops.parts import diagonal as diagonal_of
+from rlgrad.autograd.ops.products import vdot
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -83,7 +85,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     if p is None or p in (2, -2):
         values = svdvals(A)
         largest, smallest = values.select(-1, 0), values.select(-1, values.shape[-1] - 1)
-        return smallest / largest if p == -2 else largest / smallest
+        ratio = smallest / largest if p == -2 else largest / smallest
+        return ratio if p == -2 else renamed(ratio, "SqueezeBackward1")
     if p not in ("fro", "nuc", math.inf, -math.inf, 1, -1):
         raise RuntimeError(f"linalg.cond: got an invalid norm type: {p}")
     _matrix("cond", A, True)
@@ -102,7 +105,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Inner products of vectors along ``dim``, with broadcasting."""
     if not x.is_floating_point() or not y.is_floating_point():
         raise RuntimeError(f"linalg.vecdot: expected floating point tensors, got {x.dtype!r} and {y.dtype!r}")
-    return (x * y).sum(dim)
+    return vdot(x, y) if x.ndim == y.ndim == 1 and x.shape == y.shape else (x * y).sum(dim)
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
@@ -138,7 +141,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
             f"{math.prod(columns)} != {math.prod(rows)}"
         )
-    return inv(A.reshape(math.prod(rows), math.prod(rows))).reshape(*columns, *rows)
+    return renamed(inv(A.reshape(math.prod(rows), math.prod(rows))).reshape(*columns, *rows), "ReshapeAliasBackward0")
 
 
 @with_out(cast=True)

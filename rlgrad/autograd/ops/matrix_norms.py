@@ -36,18 +36,15 @@ def matrix_norm(
             result = values.sum(-1)
         else:
             result = values.amax(-1) if ord == 2 else values.amin(-1)
-    elif ord in (1, -1, math.inf, -math.inf):
+        return result.unsqueeze(-1).unsqueeze(-1).movedim((-2, -1), (row, column)) if keepdim else result
+    if ord in (1, -1, math.inf, -math.inf):
         first, second = (row, column) if abs(ord) == 1 else (column, row)
-        sums = A.abs().sum(first, keepdim=True)
+        sums = A.abs().sum(first, keepdim=keepdim)
+        second -= 0 if keepdim or second < first else 1
         if not sums.shape[second]:
-            sums = sums.new_zeros([1 if d == second else n for d, n in enumerate(sums.shape)])
-        result = (sums.amax(second, True) if ord > 0 else sums.amin(second, True)).squeeze((row, column))
-    else:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
-    if keepdim:
-        for d in sorted((row, column)):
-            result = result.unsqueeze(d)
-    return result
+            sums = sums.new_zeros([1 if d == second else n for d, n in enumerate(sums.shape)]) + sums.sum()
+        return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
+    raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
 
 
 @with_out()

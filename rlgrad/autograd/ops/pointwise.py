@@ -37,7 +37,7 @@ from rlgrad.autograd.ops.comparison import (
     ne,
 )
 from rlgrad.autograd.ops.define import broadcast_error, method, public, unary
-from rlgrad.autograd.ops.inplace import assign, check_inplace, inplace, write_out
+from rlgrad.autograd.ops.inplace import assign, check_inplace, check_overlap, inplace, write_out
 from rlgrad.autograd.registry import REGISTRY, Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -407,6 +407,8 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(
             f"copy_(): a tensor of shape {list(src.shape)} does not broadcast to the shape {list(self.shape)} it is copied into"
         )
+    if src._cell is self._cell:
+        check_overlap(self._array, src._array)
     return assign(self, apply(_copy, (self, src)))
 
 
@@ -422,13 +424,13 @@ def _fill_method(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
         return copy_(self, value)
-    return assign(self, apply(_fill, (self,), (value,)))
+    return assign(self, apply(_fill, (self,), (value,)), True)
 
 
 def _zero_method(self: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     check_inplace(self)
-    return assign(self, apply(_zero, (self,)))
+    return assign(self, apply(_zero, (self,)), True)
 
 
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]

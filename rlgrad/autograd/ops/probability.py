@@ -31,7 +31,7 @@ ndtr = unary(
     "ndtr",
     _from_scipy("ndtr"),
     lambda ns, g, a: g * (ns.exp(a * a * -0.5) * (1 / _ROOT_TAU)),
-    node="SpecialNdtrBackward0",
+    node="MulBackward1",
     methods=False,
 )
 ndtri = unary(

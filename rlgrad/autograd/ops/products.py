@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,87 @@ import numpy as np
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer, vector_norm
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.registry import Op, Vjp, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 
 
-def _combined(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    if not product.is_floating_point():
+def _transposed(ns: Any, a: Any) -> Any:
+    """Matrices with rows and columns exchanged."""
+    return ns.transpose(a, a.ndim - 2, a.ndim - 1)
+
+
+def _added(name: str, product: Vjp, first: Vjp, second: Vjp) -> Op:
+    """Register ``beta * c + alpha * product(a, b)``, given the product's derivatives ``(ns, g, b)`` and ``(ns, g, a)``."""
+
+    def forward(xp: Any, c: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+        out = product(xp, a, b)
+        if alpha != 1:
+            out *= alpha
+        out += c if beta == 1 else c * beta
+        return out
+
+    return Op(
+        name,
+        forward,
+        (
+            lambda ns, g, beta: g if beta == 1 else g * beta,
+            lambda ns, g, b, alpha: first(ns, g if alpha == 1 else g * alpha, b),
+            lambda ns, g, a, alpha: second(ns, g if alpha == 1 else g * alpha, a),
+        ),
+        inputs=3,
+    )
+
+
+_addmm = _added(
+    "addmm", lambda xp, a, b: a.dot(b), lambda ns, g, b: ns.mm(g, ns.t(b)), lambda ns, g, a: ns.mm(ns.t(a), g)
+)
+_addmv = _added("addmv", lambda xp, a, b: a.dot(b), lambda ns, g, b: ns.outer(g, b), lambda ns, g, a: ns.mv(ns.t(a), g))
+_addr = _added(
+    "addr", lambda xp, a, b: xp.outer(a, b), lambda ns, g, b: ns.mv(g, b), lambda ns, g, a: ns.mv(ns.t(g), a)
+)
+_baddbmm = _added(
+    "baddbmm",
+    lambda xp, a, b: xp.matmul(a, b),
+    lambda ns, g, b: ns.bmm(g, _transposed(ns, b)),
+    lambda ns, g, a: ns.bmm(_transposed(ns, a), g),
+)
+_addbmm = _added(
+    "addbmm",
+    lambda xp, a, b: xp.matmul(a, b).sum(0),
+    lambda ns, g, b: ns.bmm(ns.reshape(g, (1, *g.shape)), _transposed(ns, b)),
+    lambda ns, g, a: ns.bmm(_transposed(ns, a), ns.reshape(g, (1, *g.shape))),
+)
+
+
+_RANKS = {"addmm": (2, 2), "addmv": (2, 1), "addr": (1, 1), "baddbmm": (3, 3), "addbmm": (3, 3)}
+
+
+def _sum_of(
+    op: Op, product: Callable[..., Tensor], input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
+) -> Tensor:
+    """``beta * input + alpha * product(a, b)`` as one recorded operation, or in steps for integers and mixed dtypes."""
+    left, right = a._array, b._array
+    fits = (left.ndim, right.ndim) == _RANKS[op.name] and (left.ndim != 3 or len(left) == len(right))
+    if fits and beta != 0 and left.dtype.kind == "f" and input._array.dtype == left.dtype == right.dtype:
+        try:
+            return apply(op, (input, a, b), (beta, alpha))
+        except ValueError:
+            pass  # the steps below say what does not fit
+    found = product(a, b)
+    if not found.is_floating_point():
         beta, alpha = int(beta), int(alpha)
-    product = product if alpha == 1 else product * alpha
+    try:
+        input.expand(tuple(found.shape))
+    except RuntimeError:
+        raise RuntimeError(
+            f"{op.name}: an input of shape {list(input.shape)} does not broadcast to the product's {list(found.shape)}"
+        ) from None
+    found = found if alpha == 1 else found * alpha
     if beta == 0:  # the input is ignored, NaN included
-        shape = np.broadcast_shapes(tuple(input.shape), tuple(product.shape))
-        return product.expand(shape)
-    return (input if beta == 1 else input * beta) + product
+        return renamed(found.clone(), op.node.__name__)
+    return renamed((input if beta == 1 else input * beta) + found, op.node.__name__)
 
 
 @method
@@ -31,7 +99,7 @@ def addmm(
     input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
     """``beta * input + alpha * (mat1 @ mat2)`` for matrices ``(n, m)`` and ``(m, p)``."""
-    result = _combined(input, mm(mat1, mat2), beta, alpha)
+    result = _sum_of(_addmm, mm, input, mat1, mat2, beta, alpha)
     return result if out is None else write_out(out, result, True)
 
 
@@ -40,7 +108,7 @@ def addmv(
     input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
     """``beta * input + alpha * (mat @ vec)`` for a matrix ``(n, m)`` and a vector ``(m,)``."""
-    result = _combined(input, mv(mat, vec), beta, alpha)
+    result = _sum_of(_addmv, mv, input, mat, vec, beta, alpha)
     return result if out is None else write_out(out, result, True)
 
 
@@ -48,7 +116,7 @@ def addmv(
 @method
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    result = _combined(input, outer(vec1, vec2), beta, alpha)
+    result = _sum_of(_addr, outer, input, vec1, vec2, beta, alpha)
     return (
         result.bool() if input._array.dtype.kind == vec1._array.dtype.kind == vec2._array.dtype.kind == "b" else result
     )
@@ -59,15 +127,19 @@ def baddbmm(
     input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` for batches ``(b, n, m)`` and ``(b, m, p)``."""
-    result = _combined(input, bmm(batch1, batch2), beta, alpha)
+    result = _sum_of(_baddbmm, bmm, input, batch1, batch2, beta, alpha)
     return result if out is None else write_out(out, result, True)
+
+
+def _summed_bmm(batch1: Tensor, batch2: Tensor) -> Tensor:
+    return bmm(batch1, batch2).sum(0, dtype=batch1.dtype)
 
 
 @with_out()
 @method
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches."""
-    return _combined(input, bmm(batch1, batch2).sum(0, dtype=batch1.dtype), beta, alpha)
+    return _sum_of(_addbmm, _summed_bmm, input, batch1, batch2, beta, alpha)
 
 
 for _function in (addmm, addmv, addr, baddbmm, addbmm):
@@ -78,7 +150,7 @@ for _function in (addmm, addmv, addr, baddbmm, addbmm):
 @method
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Inner product of two vectors."""
-    return dot(input, other)
+    return renamed(dot(input, other), "VdotBackward0")
 
 
 @with_out(cast=True)
@@ -93,6 +165,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
             f"{list(other.shape)}"
         )
     if other.ndim <= 2:
+        if input.ndim == other.ndim == 1:
+            return renamed(dot(input, other), "ViewBackward0")
         return input @ (other if other.ndim == 1 else other.t())
     return tensordot(input, other, dims=([-1], [-1]))
 
@@ -139,7 +213,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     b = (1,) * (ndim - other.ndim) + tuple(other.shape)
     left = input.reshape(*[n for pair in zip(a, (1,) * ndim, strict=True) for n in pair])
     right = other.reshape(*[n for pair in zip((1,) * ndim, b, strict=True) for n in pair])
-    return (left * right).reshape(*[n * m for n, m in zip(a, b, strict=True)])
+    return renamed((left * right).reshape(*[n * m for n, m in zip(a, b, strict=True)]), "UnsafeViewBackward0")
 
 
 @with_out()
@@ -161,8 +235,8 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         if x.ndim != 2:
             raise RuntimeError(f"multi_dot(): tensor {position} must be 2D but got {x.ndim}D")
     result = _chain(chain)
-    result = result.squeeze(0) if row else result
-    return result.squeeze(-1) if column else result
+    shape = [] if row else [result.shape[0]], [] if column else [result.shape[1]]
+    return result.reshape(*shape[0], *shape[1])
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -244,7 +318,18 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> T
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    rows = max(x1.shape[-2], x2.shape[-2])
+    by_products = (
+        p == 2
+        and x1.numel()
+        and x2.numel()
+        and (
+            compute_mode == "use_mm_for_euclid_dist"
+            or (rows > 25 and compute_mode in (None, "use_mm_for_euclid_dist_if_necessary"))
+        )
+    )
+    distances = vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
+    return renamed(distances, "ViewBackward0" if by_products else "CdistBackward0")
 
 
 __all__: Sequence[str] = [

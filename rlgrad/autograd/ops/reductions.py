@@ -245,7 +245,8 @@ Op("hits", lambda xp, a, out: ((a == out) | ((a != a) & (out != out))).astype(a.
 def _extreme_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
     """Gradient of the extreme of everything, in equal parts to all that equal it."""
     hits = ns.hits(a, _spread(ns, out, a_shape, dims, keepdim))
-    return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
+    count = ns.sum(hits, dims, True)
+    return hits * (_spread(ns, g, a_shape, dims, keepdim) / (count + (count == 0)))  # none if ``.data`` was changed
 
 
 def _ties_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:

@@ -390,7 +390,10 @@ def _expand_forward(xp: Any, a: Any, shape: tuple[int, ...]) -> Any:
         lead = len(shape) - a.ndim
         steps = [step if n != 1 else 0 for n, step in zip(a.shape, a.strides)]  # noqa: B905 - equal by construction
         return np.ndarray(shape, a.dtype, a, 0, (*[0] * lead, *steps))
-    return xp.broadcast_to(a, shape)
+    out = xp.broadcast_to(a, shape)
+    if xp is np and a.flags.writeable:
+        out.flags.writeable = True  # filling it is allowed
+    return out
 
 
 _expand = Op("expand", _expand_forward, (lambda ns, g: g,), view=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from typing import Any
 
@@ -219,7 +220,8 @@ def searchsorted(
                 f"tensor and input value tensor must match, but we got boundaries tensor {list(array.shape)} and input "
                 f"value tensor {list(values.shape)}"
             )
-        rows, wanted = array.reshape(-1, array.shape[-1]), values.reshape(-1, values.shape[-1])
+        count = math.prod(array.shape[:-1])
+        rows, wanted = array.reshape(count, array.shape[-1]), values.reshape(count, values.shape[-1])
         found = xp.zeros(wanted.shape, np.int64)
         for row in range(len(rows)):
             found[row] = xp.searchsorted(rows[row], wanted[row], where)

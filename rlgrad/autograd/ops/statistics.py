@@ -14,6 +14,7 @@ from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of, to_host
@@ -73,7 +74,7 @@ def cov(
     weighted = centered if weights is None else centered * weights
     products = centered @ weighted.t().to(centered.dtype)
     divisor = divisor.clamp(min=0) if isinstance(divisor, Tensor) else max(divisor, 0)
-    return (products / divisor).squeeze() if input.ndim < 2 or products.numel() == 1 else products / divisor
+    return (products / divisor).squeeze()
 
 
 @method
@@ -87,13 +88,13 @@ def corrcoef(input: Tensor) -> Tensor:
     if covariance.ndim == 0:
         return covariance / covariance
     spread = covariance.diagonal().sqrt()
-    return covariance / spread.unsqueeze(1) / spread.unsqueeze(0)
+    return (covariance / spread.unsqueeze(1) / spread.unsqueeze(0)).clamp(-1, 1)
 
 
 @method
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The ``p``-norm of ``input - other``."""
-    return vector_norm(input - other, p)
+    return renamed(vector_norm(input - other, p), "DistBackward0")
 
 
 @method
@@ -110,6 +111,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
     result = input * where(
         norms > maxnorm, maxnorm / (norms + 1e-7), wrap(module_of(input._array).ones_like(norms._array))
     )
+    result = renamed(result, "RenormBackward0")
     return result if out is None else write_out(out, result, True)
 
 
@@ -192,8 +194,8 @@ def _derivative(f: Tensor, dim: int, spacing: Any, order: int) -> Tensor:
     return cat([first, inside, last], dim)
 
 
-def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> tuple[Tensor, int]:
-    """The areas between neighbouring samples, and along which dimension they lie."""
+def _trapezoids(name: str, y: Tensor, x: Tensor | None, dim: int) -> tuple[Tensor, int]:
+    """Twice the areas between neighbouring samples (a step of one apart), and along which dimension they lie."""
     dim = one_dim(dim, y.ndim)
     if y.dtype is dtypes.bool_ or (x is not None and x.dtype is dtypes.bool_):
         raise RuntimeError(f"{name}: received a bool input, bool is not supported")
@@ -202,7 +204,7 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> 
         return y.new_zeros(y.shape), dim
     later, earlier = y.narrow(dim, 1, n - 1), y.narrow(dim, 0, n - 1)
     if x is None:
-        return (later + earlier) * (dx / 2.0), dim
+        return later + earlier, dim
     if x.ndim == 1:
         if x.shape[0] != n:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point, got {x.shape[0]} for {n}")
@@ -213,7 +215,11 @@ def _trapezoids(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> 
     if x.shape[along] == 1 and n > 1:
         return (later + earlier) * 0, dim
     widths = x.narrow(along, 1, x.shape[along] - 1) - x.narrow(along, 0, x.shape[along] - 1)
-    return (later + earlier) * widths / 2.0, dim
+    return (later + earlier) * widths, dim
+
+
+def _halved(twice: Tensor, x: Tensor | None, dx: float, node: str) -> Tensor:
+    return renamed(twice * (dx / 2), node) if x is None else renamed(twice / 2, "DivBackward1")
 
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
@@ -222,8 +228,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -
     Args:
         x: coordinates of the samples; without, they are ``dx`` apart.
     """
-    areas, dim = _trapezoids("trapezoid", y, x, dx, dim)
-    return areas.sum(dim)
+    areas, dim = _trapezoids("trapezoid", y, x, dim)
+    return _halved(areas.sum(dim), x, dx, "MulBackward1")
 
 
 trapz = trapezoid
@@ -231,8 +237,8 @@ trapz = trapezoid
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, dim: int = -1) -> Tensor:
     """The running integral of a sampled function along ``dim`` by the trapezoidal rule."""
-    areas, dim = _trapezoids("cumulative_trapezoid", y, x, dx, dim)
-    return areas.cumsum(dim)
+    areas, dim = _trapezoids("cumulative_trapezoid", y, x, dim)
+    return _halved(areas.cumsum(dim), x, dx, "CumsumBackward0")
 
 
 _Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name-match]
@@ -286,11 +292,16 @@ def _edges(array: Any, bins: int, limits: Any) -> Any:
     low, high = (0.0, 0.0) if limits is None else (float(limits[0]), float(limits[1]))
     if limits is None and array.size:
         low, high = float(array.min()), float(array.max())
+    elif limits is None:
+        high = 1.0
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histogram(): range [{low}, {high}] is not finite")
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return module_of(array).linspace(low, high, bins + 1).astype(array.dtype)
+    xp = module_of(array)
+    low, high, number = array.dtype.type(low), array.dtype.type(high), xp.arange(bins + 1).astype(array.dtype)
+    step = (high - low) / array.dtype.type(bins)
+    return xp.where(number < (bins + 1) // 2, low + step * number, high - step * (bins - number))
 
 
 @with_out()

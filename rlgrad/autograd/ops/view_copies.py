@@ -85,7 +85,9 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
     dims = [*range(lead), *[d for d in range(lead, len(have)) if wanted[d - lead] == 1 and have[d] != 1]]
     if not wanted:
         return self.sum()
-    return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+    if lead:
+        return self.sum(dims, keepdim=True).reshape(wanted)
+    return self.sum(dims, keepdim=True) if dims else self
 
 
 def fill(input: Tensor, value: Any) -> Tensor:

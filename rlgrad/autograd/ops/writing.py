@@ -11,7 +11,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
-from rlgrad.autograd.ops.inplace import check_inplace, rebase
+from rlgrad.autograd.ops.inplace import check_inplace, check_memory, rebase
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
@@ -42,11 +42,8 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     """Run a :func:`writing` op on the memory of ``target`` and record it there."""
     check_inplace(target)
     array = target._array
-    if isinstance(array, np.ndarray) and not array.flags.writeable:
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+    if isinstance(array, np.ndarray):
+        check_memory(array)
     edges = (edge_of(target), *[edge_of(other) for other in others])
     xp = module_of(array)
     arrays = [o._array.copy() if xp.may_share_memory(o._array, array) else o._array for o in others]
