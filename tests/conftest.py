@@ -8,6 +8,11 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+if os.environ.get("RLGRAD_CUPY_STAND_IN"):
+    from . import cupy_stand_in
+
+    cupy_stand_in.install()
+
 
 @functools.cache
 def no_gpu_because() -> str | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_list
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.devices import cupy
+from rlgrad.backend.devices import cupy, module_of
 
 
 def _registered(name: str) -> Op:
@@ -37,6 +37,10 @@ class _Raw:
         """The raw array behind a saved value."""
         return value
 
+    def constant(self, value: Any) -> Any:
+        """A raw array as an operand."""
+        return value
+
 
 class _Recorded:
     """The same ops on tensors, recorded, so that a derivative can be differentiated again."""
@@ -59,13 +63,17 @@ class _Recorded:
     def array(self, value: Any) -> Any:
         return value._array if isinstance(value, Tensor) else value
 
+    def constant(self, value: Any) -> Any:
+        return wrap(value)
+
 
 def _array(value: Any, operands: tuple[Any, ...]) -> Any:
     """A Python number among the operands, as an array of the tensors' dtype; that of a mask does not count."""
     if hasattr(value, "dtype"):
         return value
-    like = next((x for x in operands if isinstance(x, Tensor) and x._array.dtype.kind != "b"), None)
-    return np.asarray(value) if like is None else np.asarray(value, like._array.dtype)
+    arrays = [x._array for x in operands if isinstance(x, Tensor)]
+    dtype = next((a.dtype for a in arrays if a.dtype.kind != "b"), None)
+    return (module_of(arrays[0]) if arrays else np).asarray(value, dtype)
 
 
 numpy_namespace = _Raw(np)

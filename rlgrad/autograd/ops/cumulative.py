@@ -143,13 +143,25 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = 
     return result if out is None else write_out(out, result)
 
 
+def _accumulated(xp: Any, name: str, a: Any, dim: int) -> Any:
+    """Running results of an associative ufunc along ``dim``; CuPy has those of sums and products only."""
+    ufunc = getattr(xp, name)
+    if xp is np:
+        return ufunc.accumulate(a, axis=dim)
+    out, step = xp.moveaxis(a, dim, 0).copy(), 1
+    while step < len(out):  # after each round an element covers twice as many before it (Hillis and Steele, 1986)
+        out[step:] = ufunc(out[step:], out[:-step])
+        step *= 2
+    return xp.moveaxis(out, 0, dim)
+
+
 def _running(xp: Any, a: Any, dim: int, name: str) -> tuple[Any, Any]:
     if not a.ndim:
         return a.copy(), xp.zeros((), np.int64)
-    values = getattr(xp, name).accumulate(a, axis=dim)
+    values = _accumulated(xp, name, a, dim)
     hits = (a == values) | (a != a)
     positions = xp.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
-    return values, xp.maximum.accumulate(xp.where(hits, positions, 0), axis=dim)
+    return values, _accumulated(xp, "maximum", xp.where(hits, positions, 0), dim)
 
 
 def _running_vjp(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int) -> Any:
@@ -177,7 +189,7 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
 
 
 def _logcumsumexp_forward(xp: Any, a: Any, dim: int) -> Any:
-    return xp.logaddexp.accumulate(a, axis=dim) if a.ndim else a.copy()
+    return _accumulated(xp, "logaddexp", a, dim) if a.ndim else a.copy()
 
 
 def _logcumsumexp_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dim: int) -> Any:

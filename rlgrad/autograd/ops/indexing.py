@@ -551,7 +551,7 @@ def _masked_scatter_mask(input: Tensor, mask: Tensor, source: Tensor, shape: tup
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype!r} and {source.dtype!r}"
         )
-    wide = np.array(mask._array) if mask._array.shape == shape else np.broadcast_to(mask._array, shape).copy()
+    wide = devices.module_of(mask._array).broadcast_to(mask._array, shape).copy()
     if int(wide.sum()) > source._array.size:
         raise RuntimeError(
             f"Number of elements of source ({source._array.size}) < number of ones in mask ({int(wide.sum())})"

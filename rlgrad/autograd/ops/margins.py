@@ -153,13 +153,13 @@ def _at(xp: Any, a: Any, target: Any) -> Any:
 def _multi_vjp(ns: Any, g: Any, a: Any, target: Any, weight: Any, p: int, margin: float, reduction: str) -> Any:
     labels, factors = ns.array(target), ns.array(weight)
     rows, count = a.shape
-    own = _own(labels, count)
+    own = ns.constant(_own(labels, count))
     over = a - ns.gather(a, labels[:, None], 1) + margin
     slope = ns.mask((over > 0) & ~own, a)
     if p == 2:
         slope = slope * over * 2
     if factors is not None:
-        slope = slope * factors[labels][:, None]
+        slope = slope * ns.constant(factors[labels][:, None])
     g = weight_of(g, (rows,), reduction, 1.0 / count)
     slope = slope * (ns.reshape(g, (rows, 1)) if reduction == "none" else g)
     return slope - own * ns.sum(slope, (1,), True)
@@ -226,7 +226,7 @@ def _multilabel_vjp(ns: Any, g: Any, a: Any, named: Any, pairs: Any, reduction: 
     slope = inside.sum(1)  # piecewise linear: a constant to every further derivative
     xp.subtract.at(slope, (xp.arange(len(labels))[:, None], labels), inside.sum(2))
     g = weight_of(g, (len(labels),), reduction, 1.0 / values.shape[1])
-    return (ns.reshape(g, (len(labels), 1)) if reduction == "none" else g) * slope
+    return (ns.reshape(g, (len(labels), 1)) if reduction == "none" else g) * ns.constant(slope)
 
 
 _multilabel_margin = Op("multilabel_margin_loss", _multilabel_forward, (_multilabel_vjp, None, None), inputs=3)

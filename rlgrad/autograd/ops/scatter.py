@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
-from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
+from rlgrad.autograd.ops.writing import add_at, combine_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -294,7 +294,7 @@ def _scatter_reduce_forward(xp: Any, a: Any, src: Any, index: Any, dim: int, red
     if _REDUCTIONS[reduce] == "add":
         add_at(xp, out, where, src)
     else:
-        getattr(xp, _REDUCTIONS[reduce]).at(out, where, src)
+        combine_at(xp, _REDUCTIONS[reduce], out, where, src)
     if reduce == "mean":
         count = _counts(xp, out.shape, index, dim, include_self, out.dtype)
         out = out / count if out.dtype.kind == "f" else out // count.astype(out.dtype)

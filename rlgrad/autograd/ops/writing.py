@@ -14,7 +14,7 @@ from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops.inplace import check_inplace, check_memory, rebase
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
-from rlgrad.backend.devices import module_of
+from rlgrad.backend.devices import module_of, to_host
 
 _WRITERS: dict[str, Callable[..., None]] = {}
 
@@ -113,6 +113,19 @@ def recorded_as(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
     return decorate
 
 
+def combine_at(xp: Any, ufunc: str, out: Any, index: Any, values: Any) -> None:
+    """``ufunc.at``, by way of main memory where CuPy lacks it: for products, and for dtypes without atomic operations."""
+    try:
+        getattr(xp, ufunc).at(out, index, values)
+    except (NotImplementedError, TypeError):
+        if xp is np:
+            raise
+        host = to_host(out)
+        places = tuple([i if isinstance(i, slice) else to_host(i) for i in index])
+        getattr(np, ufunc).at(host, places, values if np.isscalar(values) else to_host(values))
+        out[...] = xp.asarray(host)
+
+
 def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     """``out[index] += values`` in which repeated indices add up; ``index`` holds full slices and non-negative arrays.
 
@@ -123,7 +136,7 @@ def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     places = [k for k, i in enumerate(index) if i.__class__ is not slice]
     first, last = places[0], places[-1]
     if xp is not np or not out.flags.c_contiguous or len(places) != last - first + 1:
-        xp.add.at(out, index, values)
+        combine_at(xp, "add", out, index, values)
         return
     shape = out.shape
     flat = index[first]
