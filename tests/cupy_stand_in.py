@@ -185,7 +185,13 @@ class ndarray:
     device = types.SimpleNamespace(id=0)
 
     def __init__(self, shape: Any, dtype: Any, memptr: Pointer, strides: Any) -> None:
-        window = {"shape": shape, "typestr": np.dtype(dtype).str, "strides": strides, "data": (memptr.ptr, False), "version": 3}
+        window = {
+            "shape": shape,
+            "typestr": np.dtype(dtype).str,
+            "strides": strides,
+            "data": (memptr.ptr, False),
+            "version": 3,
+        }
         self.host = np.asarray(types.SimpleNamespace(__array_interface__=window, owner=memptr.owner))
 
     @classmethod
@@ -267,7 +273,21 @@ for name in ("dtype", "ndim", "size", "strides", "nbytes", "itemsize"):
 for name in dir(real.ndarray):
     if not name.startswith("_") and name not in ndarray.__dict__ and callable(getattr(np.ndarray, name, None)):
         setattr(ndarray, name, method(name))
-for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul"):
+for name in (
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+    "matmul",
+):
     ufunc = {"sub": "subtract", "mul": "multiply", "truediv": "true_divide", "floordiv": "floor_divide",
              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift",
              "rshift": "right_shift", "pow": "power", "mod": "remainder"}.get(name, name)  # fmt: skip

@@ -32,6 +32,8 @@ CASES = [
     for name, some in OPTIONS.items()
     for options in some
 ]
+
+
 @pytest.fixture
 def like_a_gpu(monkeypatch):
     """Arrays belong to a library that is not NumPy, and its kernels are compiled by the C compiler."""
