@@ -124,7 +124,7 @@ class GANConfig:
         if make_loss(self.loss).critic and not (self.clip_weights or penalised):
             raise ValueError(
                 f"loss={self.loss!r} is unbounded without a limit on the discriminator's slope: set gradient_penalty "
-                "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01)"
+                "(WGAN-GP: 10, or 0.1 for the mixtures), another penalty, or clip_weights (WGAN: 0.01 to 0.1)"
             )
         if self.augment_target and not self.augment:
             raise ValueError(
