@@ -572,3 +572,60 @@ def test_a_value_that_the_schema_lets_through_is_still_checked(values, words):
 )
 def test_types_are_described_in_words(kind, words):
     assert describe_type(kind) == words
+
+
+OWN_ENVIRONMENTS = """
+import gymnasium as gym
+import numpy as np
+
+class Good(gym.Env):
+    observation_space = gym.spaces.Box(-1.0, 1.0, (2,))
+    action_space = gym.spaces.Discrete(2)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.left = 5
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
+    def step(self, action):
+        self.left -= 1
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32), 1.0, self.left == 0, False, {}
+
+class Bad(Good):
+    def step(self, action):
+        return (super().step(action)[0] * 9, *super().step(action)[1:])
+
+def unwise():
+    return gym.wrappers.TransformReward(Good(), lambda reward: reward * 1e6)
+"""
+
+
+def test_an_environment_of_ones_own_is_checked_by_command(command, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("own_environments.py").write_text(OWN_ENVIRONMENTS)
+    code, out, err = command("check-env", "own_environments:Good", "steps=50")
+    assert (code, out, err) == (0, "own_environments:Good: no problems in 50 random steps.\n", "")
+    code, out, err = command("check-env", "own_environments:Bad")
+    assert code == 1
+    assert err.startswith("rlgrad: Bad has 1 problem:\n  1. ")
+    code, out, _ = command("check-env", "own_environments:unwise", "seed=3")
+    assert code == 0
+    assert "Remark: " in out
+    assert command("check-env", "CartPole-v1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (["Carpole-v1"], r"Carpole-v1: .*doesn't exist.*CartPole"),
+        (["no_such_module:Env"], r"no module 'no_such_module', neither installed nor in "),
+        (["json:NoEnv-v0"], r"Module 'json' has no 'NoEnv-v0' that makes an environment"),
+        (["CartPole-v1", "step=3"], r"no setting 'step=3'.*Did you mean 'steps'"),
+        (["CartPole-v1", "steps=few"], r"steps is a whole number, not 'few'"),
+    ],
+)
+def test_an_environment_that_cannot_be_found_is_told_in_one_line(command, arguments, pattern):
+    code, out, err = command("check-env", *arguments)
+    assert code == 2
+    assert not out
+    assert err.startswith("rlgrad: ")
+    assert err.count("\n") == 1
+    assert re.search(pattern, err)

@@ -15,6 +15,7 @@ _JOBS = {
     "reinforce": "train REINFORCE in an environment, such as env=CartPole",
     "gan": "train a GAN, such as data=ring or data=digits net=mlp",
     "sample": "draw samples from a trained GAN, such as checkpoint=outputs/gan/...",
+    "check-env": "say what is wrong with an environment, such as CartPole-v1 or my_module:MyEnv",
 }
 
 
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         suggestion = nearest(name, _JOBS)
         print(f"rlgrad: there is no job '{name}'.{suggestion}\n\n{_usage()}", file=sys.stderr)
         return 2
-    jobs = {"train": train, "reinforce": reinforce, "gan": gan, "sample": sample}
+    jobs = {"train": train, "reinforce": reinforce, "gan": gan, "sample": sample, "check-env": check_env}
     return jobs[name](rest, program=f"rlgrad {name}")
 
 
@@ -67,6 +68,13 @@ def sample(arguments: Sequence[str] | None = None, program: str | None = None) -
     from rlgrad.cli.sample_gan import sample
 
     return sample(sys.argv[1:] if arguments is None else arguments)
+
+
+def check_env(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Check the environment that ``arguments`` name (the process's own by default) and return the exit code."""
+    from rlgrad.cli.environment import check_env
+
+    return check_env(sys.argv[1:] if arguments is None else arguments)
 
 
 def _usage() -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rlgrad.backend.errors import nearest
 from rlgrad.cli.app import EXIT_USAGE, UsageError, checkpoint_path, fail, mistakes_of_the_user
+from rlgrad.cli.plain import plain_settings
 from rlgrad.training import encode_png
 
 USAGE = """usage: sample checkpoint=FILE [n=64] [out=samples.png] [seed=0] [label=CLASS]
@@ -34,18 +34,10 @@ def sample(arguments: Sequence[str]) -> int:
 
 
 def _settings(arguments: Sequence[str]) -> dict[str, str]:
-    settings = {"n": "64", "out": "samples.png", "seed": "0", "label": ""}
-    known = ("checkpoint", *settings)
-    for argument in arguments:
-        name, equals, value = argument.partition("=")
-        if not equals or name not in known:
-            raise UsageError(f"there is no setting {argument!r}; there are {', '.join(known)}.{nearest(name, known)}")
-        settings[name] = value
-    if "checkpoint" not in settings:
+    defaults = {"checkpoint": "", "n": "64", "out": "samples.png", "seed": "0", "label": ""}
+    settings = plain_settings(arguments, defaults, whole=["n", "seed", "label"])
+    if not settings["checkpoint"]:
         raise UsageError("which checkpoint? Give checkpoint=FILE, a run's folder or the checkpoint in it.")
-    for name in ("n", "seed", "label"):
-        if settings[name] and not settings[name].isdecimal():
-            raise UsageError(f"{name} is a whole number, not {settings[name]!r}.")
     if Path(settings["out"]).suffix not in (".png", ".npy"):
         raise UsageError(f"out={settings['out']}: the file must end in .png (a picture) or .npy (the samples).")
     return settings
