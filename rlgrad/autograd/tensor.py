@@ -562,6 +562,7 @@ def _no_format(tensor: Tensor) -> str:
 
 
 def _unpickle(cls: type[Tensor], array: np.ndarray, device: str, requires_grad: bool) -> Tensor:
+    array = array.astype(array.dtype.type)  # pickled dtypes are equal to NumPy's own, but other objects
     tensor = wrap(devices.move(array, devices.as_device(device)))
     if cls is not Tensor:
         tensor = cls(tensor, requires_grad)

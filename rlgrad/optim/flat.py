@@ -111,6 +111,10 @@ class Flat:
         self.whole = self._blocks(0, len(params))
         self._rows: list[tuple[Any, ...]] | None = None
 
+    def holds(self) -> bool:
+        """Whether the parameters still have the arrays that this was made for."""
+        return all(parameter._array is array for parameter, array in self.pairs)
+
     def blocks(self, first: int, last: int) -> list[tuple[slice, tuple[Any, ...]]]:
         """The buffers of some parameters in pieces: gradient, scratch, then the state."""
         return self.whole if last - first == len(self.params) else self._blocks(first, last)

@@ -161,12 +161,17 @@ class Optimizer(Stateful):
             with enable_grad():
                 loss = closure()
         for index, group in enumerate(self.param_groups):
-            for flat in self._flat(index):
-                if not self._step_flat(group, flat):  # parameters were converted or moved since: lay them out anew
-                    self._relay(index)
-                    for renewed in self._flat(index):
-                        self._step_flat(group, renewed)
-                    break
+            flats = self._flat(index)
+            if len(flats) == 1 and self._step_flat(group, flats[0]):
+                continue
+            if not all(flat.holds() for flat in flats):  # parameters were converted or moved since: lay them out anew
+                self._relay(index)
+                flats = self._flat(index)
+            if not all(self._step_flat(group, flat) for flat in flats):
+                raise RuntimeError(
+                    "a gradient has not the dtype and device of its parameter: call zero_grad() after converting or moving "
+                    "parameters whose gradients stay behind"
+                )
         return loss
 
     def _step_flat(self, group: dict[str, Any], flat: Flat) -> bool:

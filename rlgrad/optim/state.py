@@ -161,19 +161,25 @@ class Stateful(Hooked):
         for hook in self._hooks_of("load_post"):
             hook(self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All attributes, with the state of each parameter in place of the buffers that hold it."""
+        buffers = ("_flats", "_loaded", "_own_state")
+        kept = {name: value for name, value in self.__dict__.items() if name not in buffers}
+        return {**kept, "state": list(self.state.items())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        pairs = state.pop("state")
+        self.__dict__.update(state)
+        self._flats, self._loaded, self._own_state = [None] * len(self.param_groups), {}, defaultdict(dict)
+        if self._is_flat:
+            self._loaded.update((id(parameter), values) for parameter, values in pairs)
+        else:
+            self._own_state.update(pairs)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         other = memo[id(self)] = object.__new__(type(self))
-        skipped = ("_flats", "_loaded", "_own_state")
-        for name, value in self.__dict__.items():
-            if name not in skipped:
-                other.__dict__[name] = copy.deepcopy(value, memo)
-        other._flats, other._loaded, other._own_state = [None] * len(self.param_groups), {}, defaultdict(dict)
-        for parameter, state in self.state.items():
-            twin, copied = copy.deepcopy(parameter, memo), copy.deepcopy(state, memo)
-            if self._is_flat:
-                other._loaded[id(twin)] = copied
-            else:
-                other._own_state[twin] = copied
+        other.__setstate__(copy.deepcopy(self.__getstate__(), memo))
         return other
 
 

@@ -105,3 +105,23 @@ def test_side_by_side_refuses_gaps_and_other_orders() -> None:
     one = rlgrad.zeros(3)
     lay_out([one])
     assert one._array.base is None
+
+
+def test_groups_of_several_dtypes_are_updated_once_after_a_conversion():
+    params = [rlgrad.ones(2, dtype=dtype, requires_grad=True) for dtype in (rlgrad.float32, rlgrad.float64)]
+    optimizer = optim.SGD(params, lr=0.25)
+    for _ in range(2):
+        for p in params:
+            p.grad = rlgrad.ones_like(p)
+        optimizer.step()
+        params[1].data, params[1].grad = params[1].data.float(), None
+    assert [p.tolist() for p in params] == [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_a_gradient_left_behind_by_a_conversion_is_refused():
+    p = rlgrad.ones(2, requires_grad=True)
+    optimizer = optim.SGD([p], lr=0.25)
+    p.grad = rlgrad.ones(2)
+    p.data = p.data.double()
+    with pytest.raises(RuntimeError, match="zero_grad"):
+        optimizer.step()

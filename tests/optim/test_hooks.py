@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import pickle
 
 import numpy as np
 import pytest
@@ -112,8 +113,14 @@ def test_names_of_parameters_are_kept_with_their_group(library, names):
         optimizer.add_param_group({"params": [parameter(library)]})
 
 
+def through_bytes(value):
+    """What another process is handed."""
+    return pickle.loads(pickle.dumps(value))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, through_bytes], ids=["copied", "pickled"])
 @pytest.mark.parametrize("name", ["Adam", "SGD", "NAdam", "Adagrad", "LBFGS"])
-def test_a_deep_copy_goes_on_by_itself(library, name):
+def test_a_deep_copy_goes_on_by_itself(library, name, copied):
     """A network and its optimizer, copied together in the middle of a run."""
     if name == "LBFGS" and library is not rlgrad:
         pytest.skip("torch's LBFGS cannot be copied")
@@ -134,7 +141,7 @@ def test_a_deep_copy_goes_on_by_itself(library, name):
         return net.weight.tolist()
 
     walk(net, optimizer, 2)
-    twin, other = copy.deepcopy((net, optimizer))
+    twin, other = copied((net, optimizer))
     assert other.param_groups[0]["params"][0] is twin.weight
     before = twin.weight.tolist()
     assert walk(net, optimizer, 2) != before
