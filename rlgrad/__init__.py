@@ -31,7 +31,9 @@ from rlgrad.autograd.ops.activations import (
     threshold,
     threshold_,
 )
+from rlgrad.autograd.ops.adaptive_pooling import adaptive_avg_pool1d, adaptive_max_pool1d
 from rlgrad.autograd.ops.arithmetic import *
+from rlgrad.autograd.ops.average_pooling import avg_pool1d
 from rlgrad.autograd.ops.comparison import *
 from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.copies import *
@@ -49,10 +51,10 @@ from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.later import find as _find
 from rlgrad.autograd.ops.linalg import *
 from rlgrad.autograd.ops.losses import cosine_similarity, pairwise_distance
+from rlgrad.autograd.ops.max_pooling import max_pool1d, max_pool2d
 from rlgrad.autograd.ops.normalization import group_norm, layer_norm, rms_norm
 from rlgrad.autograd.ops.parts import *
 from rlgrad.autograd.ops.pointwise import *
-from rlgrad.autograd.ops.pooling import adaptive_avg_pool1d, adaptive_max_pool1d, avg_pool1d, max_pool1d, max_pool2d
 from rlgrad.autograd.ops.products import *
 from rlgrad.autograd.ops.reductions import *
 from rlgrad.autograd.ops.sampling import *

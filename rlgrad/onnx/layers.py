@@ -204,10 +204,21 @@ def _unprojected(s: Step) -> tuple[str, str, str, str]:
     return x, "", s.add("Concat", s[3], s[4], axis=1), s.add("MatMul", s[4], s[7])
 
 
+def _resample(s: Step) -> str:
+    """A product with a constant matrix along one dimension, which is brought to the end for it."""
+    dim, last = s.attribute("dim"), s.rank - 1
+    factor = s.constant(s.attribute("bands").matrix.T, s.dtype)
+    if dim == last:
+        return s.add("MatMul", s[0], factor)
+    order = [last if d == dim else dim if d == last else d for d in range(s.rank)]
+    return s.add("Transpose", s.add("MatMul", s.add("Transpose", s[0], perm=order), factor), perm=order)
+
+
 TABLE: dict[str, Translation] = {
     "linear": _linear,
     **dict.fromkeys(("mm", "bmm", "matmul", "mv", "dot"), lambda s: s.add("MatMul", s[0], s[1])),
     "outer": lambda s: s.add("Mul", s.add("Unsqueeze", s[0], s.integers([1])), s[1]),
+    "resample": _resample,
     "softmax": lambda s: s.add("Softmax", s[0], axis=s.attribute("dim")),
     "log_softmax": lambda s: s.add("LogSoftmax", s[0], axis=s.attribute("dim")),
     "convolution": _convolution,

@@ -26,7 +26,7 @@ def inplace(function: Callable[..., Any], name: str | None = None) -> Callable[.
     def call(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(self)
         for other in args:
-            if other.__class__ is Tensor and other._cell is self._cell:
+            if other.__class__ is Tensor:
                 check_overlap(self._array, other._array)
         return assign(self, function(self, *args, **kwargs))
 
@@ -69,7 +69,12 @@ def check_inplace(tensor: Tensor) -> None:
 
 def check_overlap(target: Any, other: Any) -> None:
     """Refuse to read what is being written, as PyTorch does where both lie in memory without gaps."""
-    if target.__class__ is not _ndarray or not (target.flags.forc and other.flags.forc):
+    if other is target or target.__class__ is not _ndarray or other.__class__ is not _ndarray:
+        return
+    ours, theirs = target.base, other.base
+    if (target if ours is None else ours) is not (other if theirs is None else theirs):
+        return
+    if not (target.flags.forc and other.flags.forc):
         return
     here, there = target.__array_interface__["data"][0], other.__array_interface__["data"][0]
     same = here == there and target.shape == other.shape and target.strides == other.strides

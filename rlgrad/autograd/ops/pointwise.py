@@ -407,8 +407,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         raise RuntimeError(
             f"copy_(): a tensor of shape {list(src.shape)} does not broadcast to the shape {list(self.shape)} it is copied into"
         )
-    if src._cell is self._cell:
-        check_overlap(self._array, src._array)
+    check_overlap(self._array, src._array)
     return assign(self, apply(_copy, (self, src)))
 
 

@@ -12,11 +12,10 @@ import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.spatial import _chosen
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
-from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.devices import module_of
-
-# Matrices (out, size) of the weights with which elements enter the result
+from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.kernels.bands import Bands
 
 
 def _step(size: int, out: int, align_corners: bool, scale: float | None) -> float:
@@ -26,16 +25,16 @@ def _step(size: int, out: int, align_corners: bool, scale: float | None) -> floa
     return 1.0 / scale if scale else size / out
 
 
-def _weighted(size: int, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A matrix of rows of weights for the elements ``columns``, those beyond the ends counting as the end elements."""
+def _weighted(size: int, columns: np.ndarray, weights: np.ndarray) -> Bands:
+    """The matrix of weights for the elements ``columns``, those beyond the ends counting as the end elements."""
     matrix = np.zeros((len(columns), size))
     rows = np.arange(len(columns))[:, None]
     np.add.at(matrix, (rows, columns.clip(0, size - 1)), weights)
-    return matrix
+    return Bands(matrix)
 
 
 @functools.lru_cache(64)
-def linear_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+def linear_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> Bands:
     """Linear interpolation between the two nearest elements."""
     step = _step(size, out, align_corners, scale)
     centre = np.arange(out) * step if align_corners else np.maximum((np.arange(out) + 0.5) * step - 0.5, 0.0)
@@ -52,7 +51,7 @@ def _cubic(x: np.ndarray, a: float) -> np.ndarray:
 
 
 @functools.lru_cache(64)
-def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) -> Bands:
     """Cubic convolution of the four nearest elements."""
     step = _step(size, out, align_corners, scale)
     centre = np.arange(out) * step if align_corners else (np.arange(out) + 0.5) * step - 0.5
@@ -60,11 +59,11 @@ def cubic_matrix(size: int, out: int, align_corners: bool, scale: float | None) 
     return _weighted(size, columns, _cubic(centre[:, None] - columns, -0.75))
 
 
-def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Callable[..., np.ndarray]:
+def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Callable[..., Bands]:
     """Interpolation whose kernel is stretched over all elements that shrink into one."""
 
     @functools.lru_cache(64)
-    def matrix(size: int, out: int, align_corners: bool, scale: float | None) -> np.ndarray:
+    def matrix(size: int, out: int, align_corners: bool, scale: float | None) -> Bands:
         step = _step(size, out, align_corners, scale)
         stretch = max(step, 1.0)
         centre = step * (np.arange(out) + 0.5)
@@ -73,19 +72,19 @@ def _smoothed(kernel: Callable[[np.ndarray], np.ndarray], reach: float) -> Calla
         columns = np.arange(size)
         weights = kernel((columns - centre[:, None] + 0.5) / stretch)
         weights *= (columns >= low[:, None]) & (columns < high[:, None])
-        return weights / weights.sum(1, keepdims=True)
+        return Bands(weights / weights.sum(1, keepdims=True))
 
     return matrix
 
 
 @functools.lru_cache(64)
-def area_matrix(size: int, out: int) -> np.ndarray:
+def area_matrix(size: int, out: int) -> Bands:
     """Means of ``out`` windows of nearly equal extents that cover all elements."""
     matrix = np.zeros((out, size))
     for row in range(out):
         start, end = row * size // out, -(-(row + 1) * size // out)
         matrix[row, start:end] = 1.0 / (end - start)
-    return matrix
+    return Bands(matrix)
 
 
 _MATRICES = {"linear": linear_matrix, "bilinear": linear_matrix, "trilinear": linear_matrix, "bicubic": cubic_matrix}
@@ -96,14 +95,35 @@ _SMOOTHED = {
 _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 
 
-def along_dim(input: Tensor, matrix: np.ndarray, dim: int) -> Tensor:
-    """Multiply every vector along ``dim`` by a constant matrix ``(out, in)``."""
-    factor = wrap(module_of(input._array).asarray(matrix, input._array.dtype))
-    if dim % input.ndim == input.ndim - 2:
-        return factor @ input
-    if dim % input.ndim == input.ndim - 1:
-        return input @ factor.t()
-    return (input.transpose(dim, -1) @ factor.t()).transpose(dim, -1)
+_resample = Op(
+    "resample",
+    lambda xp, a, bands, dim: bands.along(xp, a, dim),
+    (lambda ns, g, bands, dim: ns.resample_back(g, bands, dim),),
+)
+Op(
+    "resample_back",
+    lambda xp, g, bands, dim: bands.back(xp, g, dim),
+    (lambda ns, g, bands, dim: ns.resample(g, bands, dim),),
+)
+
+
+def along_dims(input: Tensor, matrices: Sequence[Bands | None], name: str) -> Tensor:
+    """Multiply every vector along each of the last dimensions by a constant matrix, where there is one.
+
+    Args:
+        name: of the node that is recorded.
+    """
+    first = input.ndim - len(matrices)
+    shrinking = sorted(range(len(matrices)), key=lambda i: _growth(matrices[i]))  # what shrinks most leaves least to do
+    for i in shrinking:
+        bands = matrices[i]
+        if bands is not None:
+            input = apply(_resample, (input,), (bands, first + i))
+    return renamed(input, name)
+
+
+def _growth(bands: Bands | None) -> float:
+    return 1.0 if bands is None else bands.matrix.shape[0] / bands.matrix.shape[1]
 
 
 def _cells(factors: Extents) -> Any:
@@ -224,15 +244,25 @@ def interpolate(
         for n, m, ratio, scale in zip(spatial, out, ratios, scales, strict=True)
     ):
         return apply(_repeat_elements, (input,), (tuple(ratios),))
-    for i, (n, m, scale) in enumerate(zip(spatial, out, scales, strict=True)):
-        if mode.startswith("nearest"):
-            input = _nearest(input, 2 + i, m, scale, 0.5 if mode == "nearest-exact" else 0.0)
-        elif mode == "area":
-            input = along_dim(input, area_matrix(n, m), 2 + i)
-        elif n != m or (mode == "bicubic" and scale not in (None, 1.0)):
-            matrix = (_SMOOTHED if antialias else _MATRICES)[mode]
-            input = along_dim(input, matrix(n, m, bool(align_corners), scale), 2 + i)
-    return input if input.is_contiguous() else input.contiguous()
+    if mode.startswith("nearest"):
+        for i in sorted(range(rank), key=lambda i: out[i] / spatial[i]):
+            input = _nearest(input, 2 + i, out[i], scales[i], 0.5 if mode == "nearest-exact" else 0.0)
+        return renamed(input, f"UpsampleNearest{'Exact' if mode == 'nearest-exact' else ''}{rank}DBackward0")
+    if mode == "area":
+        means = [area_matrix(n, m) for n, m in zip(spatial, out, strict=True)]
+        return along_dims(input, means, f"AdaptiveAvgPool{rank}DBackward0")
+    matrix = (_SMOOTHED if antialias else _MATRICES)[mode]
+    needed = [
+        n != m or (mode == "bicubic" and scale not in (None, 1.0))
+        for n, m, scale in zip(spatial, out, scales, strict=True)
+    ]
+    if not any(needed):
+        return input.clone()
+    bands = [
+        matrix(n, m, bool(align_corners), scale) if wanted else None
+        for n, m, scale, wanted in zip(spatial, out, scales, needed, strict=True)
+    ]
+    return along_dims(input, bands, f"Upsample{mode.capitalize()}{rank}D{'Aa' if antialias else ''}Backward0")
 
 
 def upsample(

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
-from rlgrad.autograd.ops.pooling import _absent, _flat, _plane_gather_op, _plane_scatter_op, _rank
+from rlgrad.autograd.ops.max_pooling import _plane_gather_op, _plane_scatter_op, flat_planes
+from rlgrad.autograd.ops.windows import absent, spatial_extents
 from rlgrad.autograd.registry import apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -37,9 +38,9 @@ def _max_unpool(
     name: str, rank: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     kernel = extents(kernel_size, rank, "kernel_size")
-    steps = kernel if _absent(stride) else extents(stride, rank, "stride")
+    steps = kernel if absent(stride) else extents(stride, rank, "stride")
     pads = extents(padding, rank, "padding")
-    spatial = _rank(name, input, rank)
+    spatial = spatial_extents(name, input, rank)
     places = indices._array
     if places.dtype != np.int64:
         raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype!r}")
@@ -108,7 +109,7 @@ def _fractional(
 ) -> Any:
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    spatial = _rank(name, input, rank)
+    spatial = spatial_extents(name, input, rank)
     kernel = extents(kernel_size, rank, "kernel_size")
     if output_size is None:
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
@@ -139,7 +140,7 @@ def _fractional(
         index = index * n + places.reshape(shape)
     index = xp.asarray(index.reshape(*array.shape[:2], math.prod(out), math.prod(kernel)))
     flat = index.reshape(*array.shape[:2], math.prod(out) * math.prod(kernel))
-    windows = xp.take_along_axis(array.reshape(_flat(array, rank)), flat, -1)
+    windows = xp.take_along_axis(array.reshape(flat_planes(array, rank)), flat, -1)
     best = windows.reshape(index.shape).argmax(-1)
     chosen = wrap(xp.take_along_axis(index, best[..., None], -1).reshape(*array.shape[:2], *out))
     values = apply(_plane_gather_op, (batched, chosen), (rank,))

@@ -96,9 +96,11 @@ def _add_axis(xp: Any, g: Any, index: Any, size: int, dim: int) -> Any:
     if xp is not np:
         xp.add.at(out, (*lead, index), g)
     elif len(index):
-        order = np.argsort(index, kind="stable")
-        places, starts = np.unique(index[order], return_index=True)
-        out[(*lead, places)] = np.add.reduceat(np.take(g, order, dim), starts, axis=dim)
+        if (index[1:] < index[:-1]).any():
+            order = np.argsort(index, kind="stable")
+            index, g = index[order], np.take(g, order, dim)
+        starts = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
+        out[(*lead, index[starts])] = g if len(starts) == len(index) else np.add.reduceat(g, starts, axis=dim)
     return out
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rlgrad.autograd.ops.average_pooling import avg_pool2d
 from rlgrad.autograd.ops.creation import from_numpy
 from rlgrad.autograd.ops.einsum import einsum
 from rlgrad.autograd.ops.inplace import write_out
-from rlgrad.autograd.ops.pooling import avg_pool2d
 from rlgrad.autograd.ops.spatial import pad
 from rlgrad.autograd.tensor import Tensor
 

@@ -1,0 +1,111 @@
+"""Pools that are given how many windows to make instead of how large ones."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rlgrad.autograd.ops import small_pools
+from rlgrad.autograd.ops.average_pooling import _avg_pool
+from rlgrad.autograd.ops.convolution import Extents
+from rlgrad.autograd.ops.max_pooling import _plane_gather_op, flat_planes
+from rlgrad.autograd.ops.resampling import along_dims, area_matrix
+from rlgrad.autograd.ops.windows import spatial_extents
+from rlgrad.autograd.registry import apply
+from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.devices import module_of
+
+
+def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[Extents, Extents]:
+    sizes = (output_size,) * rank if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    if len(sizes) != rank:
+        raise RuntimeError(f"{name}: output_size must be {rank} numbers, got {output_size}")
+    if rank > 1 and input.ndim <= rank and sizes is output_size:
+        raise ValueError(f"Input dimension should be at least {rank + 1}, got {input.ndim}")
+    spatial = spatial_extents(name, input, rank)
+    out = tuple([n if m is None else int(m) for n, m in zip(spatial, sizes, strict=True)])
+    if min(out) < 0 or 0 in spatial:
+        raise RuntimeError(f"{name}: cannot pool an input of shape {list(input.shape)} to {list(out)}")
+    return spatial, out
+
+
+def _bounds(size: int, out: int) -> list[tuple[int, int]]:
+    return [(i * size // out, -(-(i + 1) * size // out)) for i in range(out)]
+
+
+def _adaptive_avg(name: str, input: Tensor, output_size: Any, rank: int) -> Tensor:
+    spatial, out = _adaptive(name, input, output_size, rank)
+    if all(m and n % m == 0 for n, m in zip(spatial, out, strict=True)):
+        kernel = tuple([n // m for n, m in zip(spatial, out, strict=True)])
+        return apply(_avg_pool, (input,), (kernel, kernel, (0,) * rank, out, 1.0 / math.prod(kernel)))
+    bands = [area_matrix(n, m) for n, m in zip(spatial, out, strict=True)]
+    return along_dims(input, bands, f"AdaptiveAvgPool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of ``output_size`` windows that cover ``input (batch, channels, length)``."""
+    return _adaptive_avg("adaptive_avg_pool1d", input, output_size, 1)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of ``output_size`` windows that cover ``input (batch, channels, height, width)``; ``None`` keeps an extent."""
+    return _adaptive_avg("adaptive_avg_pool2d", input, output_size, 2)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Means of ``output_size`` windows that cover each volume; ``None`` keeps an extent."""
+    return _adaptive_avg("adaptive_avg_pool3d", input, output_size, 3)
+
+
+def _adaptive_max(name: str, input: Tensor, output_size: Any, rank: int, return_indices: bool) -> Any:
+    spatial, out = _adaptive(name, input, output_size, rank)
+    array = input._array
+    xp = module_of(array)
+    if xp is np and 0 < array.size <= small_pools.LIMIT and min(out):
+        table = small_pools.adaptive_windows(spatial, out)
+        found = None if table is None else small_pools.maxima(array, table, out)
+        if found is not None:
+            places = wrap(found[1])
+            values = apply(_plane_gather_op, (input, places), (rank,))
+            return (values, places) if return_indices else values
+    index = xp.empty((*array.shape[:-rank], *out), np.int64)
+    for cell in itertools.product(*[list(enumerate(_bounds(n, m))) for n, m in zip(spatial, out, strict=True)]):
+        part = array[(Ellipsis, *[slice(*bounds) for _, bounds in cell])]
+        extent = part.shape[-rank:]
+        best = part.reshape(flat_planes(part, rank)).argmax(-1)
+        place: Any = 0
+        for i, (_, (start, _end)) in enumerate(cell):
+            place = place * spatial[i] + start + best // math.prod(extent[i + 1 :]) % extent[i]
+        index[(Ellipsis, *[i for i, _ in cell])] = place
+    indices = wrap(index)
+    values = apply(_plane_gather_op, (input, indices), (rank,))
+    return (values, indices) if return_indices else values
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of ``output_size`` windows that cover ``input (batch, channels, length)``."""
+    return _adaptive_max("adaptive_max_pool1d", input, output_size, 1, return_indices)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of ``output_size`` windows that cover ``input (batch, channels, height, width)``."""
+    return _adaptive_max("adaptive_max_pool2d", input, output_size, 2, return_indices)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """Maxima of ``output_size`` windows that cover each volume; ``None`` keeps an extent."""
+    return _adaptive_max("adaptive_max_pool3d", input, output_size, 3, return_indices)
+
+
+__all__: Sequence[str] = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+]

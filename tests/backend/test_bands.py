@@ -1,0 +1,36 @@
+"""Products with banded matrices are those with the dense ones, whole or in blocks, and their adjoints."""
+
+import numpy as np
+import pytest
+
+from rlgrad.backend.kernels.bands import Bands
+
+
+def windows(size: int, out: int) -> np.ndarray:
+    matrix = np.zeros((out, size))
+    for row in range(out):
+        start, end = row * size // out, -(-(row + 1) * size // out)
+        matrix[row, start:end] = np.arange(1.0, end - start + 1)
+    return matrix
+
+
+@pytest.mark.parametrize(("size", "out", "count"), [(5, 3, 2), (400, 300, 90), (300, 400, 90), (900, 7, 60), (7, 7, 3)])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_products_along_each_dimension(size, out, count, dim):
+    rng = np.random.default_rng(0)
+    matrix = windows(size, out)
+    shape = [count, 2, 3]
+    shape[dim], shape[(dim + 1) % 3] = size, count
+    a = rng.normal(size=shape)
+    result = Bands(matrix).along(np, a, dim)
+    np.testing.assert_allclose(result, np.moveaxis(np.moveaxis(a, dim, -1) @ matrix.T, -1, dim), rtol=1e-9, atol=1e-9)
+    g = rng.normal(size=result.shape)
+    back = Bands(matrix).back(np, g, dim)
+    assert back.shape == a.shape
+    assert np.vdot(back, a) == pytest.approx(np.vdot(g, result), rel=1e-9)
+
+
+def test_large_products_are_done_in_blocks():
+    bands = Bands(windows(1000, 900))
+    assert len(bands._blocks(np, np.dtype("f4"), 500)) > 1
+    assert len(bands._blocks(np, np.dtype("f4"), 1)) == 1
