@@ -84,25 +84,27 @@ class _Part:
             return
         joined, goal = side_by_side(self.here), side_by_side(self.there)
         froms, goals = ([joined], [goal]) if joined is not None and goal is not None else (self.here, self.there)
-        if self.xp is np and sum(b.size for b in goals) >= COMPILED_FROM and jit.suits(*froms, *goals):
+        if self.xp is not np:
+            self.whole = list(zip(froms, goals, strict=True))
+            return
+        if sum(b.size for b in goals) >= COMPILED_FROM and jit.suits(*froms, *goals):
             both = [*froms, *goals]
             if all(array.flags.c_contiguous for array in both):
                 self.whole = [(a.reshape(-1), b.reshape(-1)) for a, b in zip(froms, goals, strict=True)]
-        size = BLOCK if self.xp is np else max(g.size for g in goals)
-        with on_device(self.device):
-            space = self.xp.empty(max(1, min(size, max(g.size for g in goals))), self.dtype)
+        space = np.empty(max(1, min(BLOCK, max(g.size for g in goals))), self.dtype)
         self.pieces = []
         for a, b in zip(froms, goals, strict=True):
             if len(goals) == 1:
-                ends = range(0, b.size, size)
-                self.pieces += [(a[i : i + size], b[i : i + size], space[: min(size, b.size - i)]) for i in ends]
+                ends = range(0, b.size, BLOCK)
+                self.pieces += [(a[i : i + BLOCK], b[i : i + BLOCK], space[: min(BLOCK, b.size - i)]) for i in ends]
             else:
-                with on_device(self.device):
-                    self.pieces.append((a, b, self.xp.empty(b.shape, self.dtype)))
+                self.pieces.append((a, b, np.empty(b.shape, self.dtype)))
 
     def move(self, share: float) -> None:
         with on_device(self.device):
-            if self.pieces is not None:
+            if self.whole is not None and self.xp is not np:
+                _move_on_gpu(self.whole, share)
+            elif self.pieces is not None:
                 self._move_pieces(share)
             else:
                 self._move_joined(share)
@@ -110,7 +112,7 @@ class _Part:
             target._cell[0] += 1
 
     def _move_pieces(self, share: float) -> None:
-        xp, pieces = self.xp, self.pieces
+        pieces = self.pieces
         assert pieces is not None
         if share == 1.0:
             for a, b, _ in pieces:
@@ -122,7 +124,7 @@ class _Part:
                 jit.shared(jit.kernels().towards, b.size, b.size, a, b, part.reshape(1))
             return
         (share,) = constants((share,), pieces[0][1])
-        subtract, multiply = xp.subtract, xp.multiply
+        subtract, multiply = np.subtract, np.multiply
         for a, b, space in pieces:
             subtract(a, b, space)
             multiply(space, share, space)
@@ -142,6 +144,20 @@ class _Part:
             else:
                 array[...] = part
             begin += array.size
+
+
+def _move_on_gpu(pairs: list[tuple[Any, Any]], share: float) -> None:
+    """Each pair in one kernel."""
+    from rlgrad.backend.kernels.fused import Recording
+
+    xp = Recording()
+    source, target = xp.variable("source"), xp.variable("target")
+    if share == 1.0:
+        target[...] = source
+    else:
+        target += share * (source - target)
+    for a, b in pairs:
+        xp.run({"source": a}, {"target": b})
 
 
 class _Pair:

@@ -107,3 +107,11 @@ def test_a_number_that_is_used_twice_has_a_gradient_to_clip():
     np.testing.assert_allclose(temperature.grad.numpy(), 2, rtol=1e-6)
     (temperature**2 + temperature).backward()
     np.testing.assert_allclose(temperature.grad.numpy(), 9, rtol=1e-6)
+
+
+@pytest.mark.parametrize("library", [rlgrad, torch], ids=["rlgrad", "torch"])
+def test_the_old_name_of_clipping_warns(library):
+    (p, *_) = parameters(library)
+    with pytest.warns(FutureWarning, match="clip_grad_norm_"):
+        library.nn.utils.clip_grad_norm([p], 0.1)
+    assert float((p.grad**2).sum()) == pytest.approx(0.01, rel=1e-4)

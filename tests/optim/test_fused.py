@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rlgrad
-from rlgrad import optim
+from rlgrad import nn, optim
 from rlgrad.backend.kernels import fused
-from rlgrad.optim import flat
+from rlgrad.optim import flat, targets
 
 from ..compiled_for_cpu import COMPILER, CompiledForCPU
 
@@ -47,7 +47,8 @@ def like_a_gpu(monkeypatch):
     def switched():
         with monkeypatch.context() as patch:
             patch.setattr(fused, "cupy", lambda: library)
-            patch.setattr(flat, "module_of", lambda array: library)
+            for module in (flat, targets):
+                patch.setattr(module, "module_of", lambda array: library)
             yield
 
     yield switched
@@ -123,6 +124,23 @@ def test_what_is_not_a_number_stays_as_with_numpy(name, like_a_gpu):
     with like_a_gpu():
         np.testing.assert_array_equal(run(), wanted)
     assert CompiledForCPU.calls == 2
+
+
+@pytest.mark.parametrize("tau", [0.3, 1.0])
+@pytest.mark.parametrize("shared", [False, True], ids=["together", "apart"])
+def test_targets_move_by_one_kernel(tau, shared, like_a_gpu):
+    source, target = nn.Linear(3, 4), nn.Linear(3, 4)
+    held = [p.detach() for p in target.parameters()] if shared else []
+    wanted = [
+        tau * p.detach() + (1 - tau) * q.detach() for p, q in zip(source.parameters(), target.parameters(), strict=True)
+    ]
+    versions = [q._version for q in target.parameters()]
+    with like_a_gpu():
+        optim.polyak_update(source, target, tau)
+    assert CompiledForCPU.calls == (len(held) or 1)
+    assert [q._version for q in target.parameters()] == [version + 1 for version in versions]
+    for q, value in zip(target.parameters(), wanted, strict=True):
+        np.testing.assert_allclose(q.detach().numpy(), value.numpy(), rtol=1e-6)
 
 
 class LargestFirst(optim.Optimizer):
