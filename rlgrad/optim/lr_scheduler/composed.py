@@ -40,7 +40,26 @@ class _Composed(LRScheduler):
 
 
 class SequentialLR(_Composed):
-    """One schedule after another, the next from each of ``milestones``."""
+    """One schedule after another, the next from each of ``milestones``.
+
+    Args:
+        optimizer: whose rates are set.
+        schedulers: one after the other.
+        milestones: the step from which on each but the first acts, in order.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> from rlgrad.optim.lr_scheduler import ExponentialLR, LinearLR
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> warmup = LinearLR(optimizer, start_factor=0.5, total_iters=2)
+        >>> schedule = SequentialLR(optimizer, [warmup, ExponentialLR(optimizer, gamma=0.5)], milestones=[2])
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.5]
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1
@@ -80,7 +99,12 @@ def _undo(scheduler: LRScheduler) -> None:
 
 
 class ChainedScheduler(_Composed):
-    """Several schedules that act on the same rates, one after the other in each step."""
+    """Several schedules that act on the same rates, one after the other in each step.
+
+    Args:
+        schedulers: of one optimizer; each changes the rates that those before it left.
+        optimizer: theirs.
+    """
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         self._take(schedulers, optimizer)

@@ -9,7 +9,24 @@ from rlgrad.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine from the initial rate to ``eta_min`` in ``T_max`` steps (Loshchilov and Hutter 2017)."""
+    """Half a cosine from the initial rate to ``eta_min`` in ``T_max`` steps (Loshchilov and Hutter 2017).
+
+    Args:
+        optimizer: whose rates are set.
+        T_max: steps from the initial rate to the lowest.
+        eta_min: lowest rate.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=10, eta_min=0.5)
+        >>> for _ in range(10):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.5]
+    """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -34,7 +51,25 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Cosine annealing that starts again after ``T_0``, then ``T_0 * T_mult`` steps, and so on (SGDR, 2017)."""
+    """Cosine annealing that starts again after ``T_0``, then ``T_0 * T_mult`` steps, and so on (SGDR, 2017).
+
+    Args:
+        optimizer: whose rates are set.
+        T_0: steps of the first fall.
+        T_mult: factor between the lengths of two falls.
+        eta_min: lowest rate.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.CosineAnnealingWarmRestarts(optimizer, T_0=5)
+        >>> for _ in range(5):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [1.0]
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1

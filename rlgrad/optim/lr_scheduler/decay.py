@@ -12,7 +12,23 @@ from rlgrad.optim.optimizer import Optimizer
 
 
 class LambdaLR(LRScheduler):
-    """Initial rate times ``lr_lambda(epoch)``."""
+    """Initial rate times ``lr_lambda(epoch)``.
+
+    Args:
+        optimizer: whose rates are set.
+        lr_lambda: factor of the initial rate after so many steps, for all groups or each.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 / (1 + step))
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     hidden = ("optimizer", "lr_lambdas")
 
@@ -42,7 +58,13 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """Last rate times ``lr_lambda(epoch)``."""
+    """Last rate times ``lr_lambda(epoch)``.
+
+    Args:
+        optimizer: whose rates are set.
+        lr_lambda: factor between a step's rate and the one before, for all groups or each.
+        last_epoch: steps already taken, or -1 to start.
+    """
 
     def get_lr(self) -> list[float]:
         rates = rates_of(self.optimizer)
@@ -52,7 +74,24 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Rate times ``gamma`` every ``step_size`` steps."""
+    """Rate times ``gamma`` every ``step_size`` steps.
+
+    Args:
+        optimizer: whose rates are set.
+        step_size: steps between two changes.
+        gamma: factor of each change.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+        >>> for _ in range(4):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size = step_size
@@ -68,7 +107,24 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Rate times ``gamma`` at each of ``milestones``."""
+    """Rate times ``gamma`` at each of ``milestones``.
+
+    Args:
+        optimizer: whose rates are set.
+        milestones: numbers of steps; one that comes twice counts twice.
+        gamma: factor of each change.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -86,7 +142,14 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Rate times ``factor`` until ``total_iters``."""
+    """Rate times ``factor`` until ``total_iters``.
+
+    Args:
+        optimizer: whose rates are set.
+        factor: from 0 to 1.
+        total_iters: steps until the rate is whole again.
+        last_epoch: steps already taken, or -1 to start.
+    """
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -108,7 +171,25 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Factor of the rate that goes in a line from ``start_factor`` to ``end_factor`` in ``total_iters`` steps."""
+    """Factor of the rate that goes in a line from ``start_factor`` to ``end_factor`` in ``total_iters`` steps.
+
+    Args:
+        optimizer: whose rates are set.
+        start_factor: of the first step, above 0 and at most 1.
+        end_factor: of the last, from 0 to 1.
+        total_iters: steps from the one to the other.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=4)
+        >>> for _ in range(2):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.75]
+    """
 
     def __init__(
         self,
@@ -142,7 +223,23 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Rate times ``gamma`` every step."""
+    """Rate times ``gamma`` every step.
+
+    Args:
+        optimizer: whose rates are set.
+        gamma: factor of every step.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.125]
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -156,7 +253,24 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Initial rate times ``(1 - epoch / total_iters) ** power``."""
+    """Initial rate times ``(1 - epoch / total_iters) ** power``.
+
+    Args:
+        optimizer: whose rates are set.
+        total_iters: steps until the rate is zero.
+        power: 1 for a line.
+        last_epoch: steps already taken, or -1 to start.
+
+    Example:
+        >>> from rlgrad import nn, optim
+        >>> optimizer = optim.SGD(nn.Linear(2, 1).parameters(), lr=1.0)
+        >>> schedule = optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4, power=1.0)
+        >>> for _ in range(3):
+        ...     optimizer.step()
+        ...     schedule.step()
+        >>> schedule.get_last_lr()
+        [0.25]
+    """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters = total_iters
