@@ -72,7 +72,22 @@ def _like(ns: Any, a: Any, mask: np.ndarray) -> Any:
     return module_of(ns.array(a)).asarray(mask)
 
 
-_PROD = (lambda xp, a, dim, keepdim: xp.prod(a, axis=dim, keepdims=keepdim), (_prod_vjp,))
+def _prod_forward(xp: Any, a: Any, dim: int | None, keepdim: bool) -> Any:
+    last = a.size if dim is None else a.shape[dim] if dim == a.ndim - 1 else 0
+    if xp is not np or last < _FOLDED or a.dtype.kind != "f" or not a.flags.c_contiguous:
+        return xp.prod(a, axis=dim, keepdims=keepdim)
+    rows = a.reshape(-1, last)
+    while rows.shape[1] >= _FOLDED:  # NumPy multiplies whole rows several times as fast as neighbours
+        width = rows.shape[1] // 16
+        folded = np.multiply.reduce(rows[:, : 16 * width].reshape(len(rows), 16, width), 1)
+        folded[:, : rows.shape[1] - 16 * width] *= rows[:, 16 * width :]
+        rows = folded
+    lead = () if dim is None else a.shape[:-1]
+    return np.multiply.reduce(rows, 1).reshape((*lead, 1) if keepdim else lead)
+
+
+_FOLDED = 512
+_PROD = (_prod_forward, (_prod_vjp,))
 _prod_all = Op("prod_all", *_PROD, node="ProdBackward0")
 _prod_dim = Op("prod", *_PROD, node="ProdBackward1")
 

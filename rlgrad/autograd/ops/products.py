@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
-from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer, vector_norm
+from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, Vjp, apply
 from rlgrad.autograd.tensor import Tensor
@@ -309,36 +309,12 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: Any = None) -> Tensor:
-    """The ``p``-distances between all rows of ``x1 (*, n, d)`` and of ``x2 (*, m, d)``, as ``(*, n, m)``."""
-    for position, x in ((1, x1), (2, x2)):
-        if x.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, X{position} got: {x.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    rows = max(x1.shape[-2], x2.shape[-2])
-    by_products = (
-        p == 2
-        and x1.numel()
-        and x2.numel()
-        and (
-            compute_mode == "use_mm_for_euclid_dist"
-            or (rows > 25 and compute_mode in (None, "use_mm_for_euclid_dist_if_necessary"))
-        )
-    )
-    distances = vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1)
-    return renamed(distances, "ViewBackward0" if by_products else "CdistBackward0")
-
-
 __all__: Sequence[str] = [
     "addbmm",
     "addmm",
     "addmv",
     "addr",
     "baddbmm",
-    "cdist",
     "chain_matmul",
     "cross",
     "inner",

@@ -13,11 +13,17 @@ from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
+_BLOCK = 48  # rows, beyond which products of halves are faster than a solver that takes any matrix
+
 
 def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
-    """Forward (or back) substitution: row by row in small blocks, by halves in large ones."""
+    """Forward (or back) substitution: by halves in large matrices, by LAPACK in small blocks, row by row if it refuses.
+
+    LAPACK's solver of a general system does back substitution on an upper triangle, for nothing is left to eliminate; a
+    lower triangle is one when read backwards.
+    """
     n = a.shape[-1]
-    if n > 16:
+    if n > _BLOCK:
         half = n // 2
         first, second = slice(0, half), slice(half, n)
         if upper:
@@ -26,6 +32,13 @@ def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
         rest = b[..., second, :] - a[..., second, first] @ x
         y = _substitute(xp, a[..., second, second], rest, upper, unit)
         return xp.concatenate([y, x] if upper else [x, y], -2)
+    try:
+        triangle = xp.triu(a if upper else a[..., ::-1, ::-1], int(unit))
+        if unit:
+            triangle = triangle + xp.eye(n, dtype=a.dtype)
+        return xp.linalg.solve(triangle, b) if upper else xp.linalg.solve(triangle, b[..., ::-1, :])[..., ::-1, :]
+    except np.linalg.LinAlgError:  # a zero on the diagonal, which gives infinities
+        pass
     out = xp.array(b)
     for i in range(n - 1, -1, -1) if upper else range(n):
         known = slice(i + 1, n) if upper else slice(0, i)
