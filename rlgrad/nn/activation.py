@@ -90,7 +90,12 @@ class Hardswish(_Inplace):
 
 
 class LeakyReLU(FunctionLayer):
-    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
+
+    Args:
+        negative_slope: factor of what is negative.
+        inplace: overwrite the input.
+    """
 
     function = staticmethod(F.leaky_relu)
 
@@ -99,7 +104,12 @@ class LeakyReLU(FunctionLayer):
 
 
 class ELU(FunctionLayer):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al., 2016)."""
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere (Clevert et al., 2016).
+
+    Args:
+        alpha: the limit for large negative inputs is ``-alpha``.
+        inplace: overwrite the input.
+    """
 
     function = staticmethod(F.elu)
 
@@ -108,7 +118,12 @@ class ELU(FunctionLayer):
 
 
 class CELU(FunctionLayer):
-    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron, 2017)."""
+    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere (Barron, 2017).
+
+    Args:
+        alpha: the limit for large negative inputs is ``-alpha``; the slope at zero is 1 for all of them.
+        inplace: overwrite the input.
+    """
 
     function = staticmethod(F.celu)
 
@@ -117,7 +132,13 @@ class CELU(FunctionLayer):
 
 
 class Threshold(FunctionLayer):
-    """``x`` where it exceeds ``threshold``, ``value`` elsewhere."""
+    """``x`` where it exceeds ``threshold``, ``value`` elsewhere.
+
+    Args:
+        threshold: what must be exceeded.
+        value: what stands elsewhere.
+        inplace: overwrite the input.
+    """
 
     function = staticmethod(F.threshold)
 
@@ -127,6 +148,10 @@ class Threshold(FunctionLayer):
 
 class Hardtanh(FunctionLayer):
     """``x`` limited to ``[min_val, max_val]``.
+
+    Args:
+        min_val, max_val: the limits.
+        inplace: overwrite the input.
 
     Raises:
         AssertionError: the limits leave no room between them.
@@ -200,7 +225,12 @@ class Tanhshrink(FunctionLayer):
 
 
 class Softplus(FunctionLayer):
-    """``log(1 + exp(beta * x)) / beta``, linear where ``beta * x`` exceeds ``threshold``."""
+    """``log(1 + exp(beta * x)) / beta``, linear where ``beta * x`` exceeds ``threshold``.
+
+    Args:
+        beta: sharpness of the bend.
+        threshold: of ``beta * x``, for the sake of its exponential.
+    """
 
     function = staticmethod(F.softplus)
 
@@ -268,6 +298,10 @@ class RReLU(FunctionLayer):
     """``x`` where positive; elsewhere ``x`` times a slope drawn from ``[lower, upper]``, their mean in evaluation.
 
     The source is Xu et al. (2015).
+
+    Args:
+        lower, upper: bounds of the slopes.
+        inplace: overwrite the input.
     """
 
     function = staticmethod(F.rrelu)

@@ -124,7 +124,16 @@ class Bilinear(Module):
 
 
 class Flatten(Module):
-    """Merge the dimensions from ``start_dim`` to ``end_dim``."""
+    """Merge the dimensions from ``start_dim`` to ``end_dim``.
+
+    Args:
+        start_dim, end_dim: the first and the last of them; the batch stays as it is unless asked otherwise.
+
+    Example:
+        >>> import rlgrad
+        >>> rlgrad.nn.Flatten()(rlgrad.ones(2, 3, 4)).shape
+        torch.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -139,6 +148,10 @@ class Flatten(Module):
 
 class Unflatten(Module):
     """Split one dimension into several.
+
+    Args:
+        dim: the dimension.
+        unflattened_size: extents of those in its place; one may be -1.
 
     Raises:
         TypeError: ``unflattened_size`` is no tuple or list of integers.

@@ -35,7 +35,12 @@ def _check_options(dropout: float, num_layers: int, switches: dict[str, Any]) ->
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: parameters by layer and direction, layouts, and the walk over the layers."""
+    """What RNN, LSTM and GRU share: parameters by layer and direction, layouts, and the walk over the layers.
+
+    Args:
+        mode: ``"LSTM"``, ``"GRU"``, ``"RNN_TANH"`` or ``"RNN_RELU"``; the others are those of :class:`RNN` and
+            :class:`LSTM`.
+    """
 
     def __init__(
         self,
@@ -286,7 +291,14 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units (Cho et al., 2014) over a sequence; arguments as for :class:`RNN`."""
+    """Gated recurrent units (Cho et al., 2014) over a sequence; arguments as for :class:`RNN`.
+
+    Example:
+        >>> import rlgrad
+        >>> output, h = rlgrad.nn.GRU(3, 5, num_layers=2, bidirectional=True)(rlgrad.zeros(7, 2, 3))
+        >>> output.shape, h.shape
+        (torch.Size([7, 2, 10]), torch.Size([4, 2, 5]))
+    """
 
     def __init__(
         self,

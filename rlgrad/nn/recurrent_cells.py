@@ -14,7 +14,13 @@ from rlgrad.nn.parameter import Parameter
 
 
 class RNNCellBase(Module):
-    """One step of a recurrent layer."""
+    """One step of a recurrent layer.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        bias: whether to add biases.
+        num_chunks: gates, whose weights lie one below the other.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None, dtype: Any = None
@@ -71,7 +77,21 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``."""
+    """``h' = tanh(W_ih x + b_ih + W_hh h + b_hh)``.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        bias: whether to add biases.
+        nonlinearity: ``"tanh"`` or ``"relu"``.
+
+    Shape:
+        ``(batch, input_size)`` and ``(batch, hidden_size)``, or both without the batch, to the state after the step.
+
+    Example:
+        >>> import rlgrad
+        >>> rlgrad.nn.RNNCell(3, 5)(rlgrad.zeros(2, 3)).shape
+        torch.Size([2, 5])
+    """
 
     def __init__(
         self,
@@ -94,7 +114,23 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of :class:`LSTM`; states are pairs ``(h, c)``."""
+    """One step of :class:`LSTM`; states are pairs ``(h, c)``.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        bias: whether to add biases.
+
+    Shape:
+        ``(batch, input_size)`` and two states ``(batch, hidden_size)``, or all without the batch, to the states after.
+
+    Example:
+        >>> import rlgrad
+        >>> cell, state = rlgrad.nn.LSTMCell(3, 5), None
+        >>> for step in rlgrad.zeros(4, 2, 3):
+        ...     state = cell(step, state)
+        >>> state[0].shape, state[1].shape
+        (torch.Size([2, 5]), torch.Size([2, 5]))
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
@@ -108,7 +144,15 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One step of :class:`GRU`."""
+    """One step of :class:`GRU`.
+
+    Args:
+        input_size, hidden_size: features of the input and of the state.
+        bias: whether to add biases.
+
+    Shape:
+        ``(batch, input_size)`` and ``(batch, hidden_size)``, or both without the batch, to the state after the step.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -63,14 +63,24 @@ class Upsample(FunctionLayer):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Repeat the pixels of ``(batch, channels, height, width)``."""
+    """Repeat the pixels of ``(batch, channels, height, width)``.
+
+    Args:
+        size: height and width of the result, or
+        scale_factor: their factor.
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Interpolate linearly between the pixels of ``(batch, channels, height, width)``, with aligned corners."""
+    """Interpolate linearly between the pixels of ``(batch, channels, height, width)``, with aligned corners.
+
+    Args:
+        size: height and width of the result, or
+        scale_factor: their factor.
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, "bilinear", True)
@@ -104,7 +114,16 @@ class ChannelShuffle(FunctionLayer):
 
 
 class Unfold(FunctionLayer):
-    """Every window of an image as a column: ``(batch, channels * window elements, windows)``."""
+    """Every window of an image as a column: ``(batch, channels * window elements, windows)``.
+
+    Args:
+        kernel_size, dilation, padding, stride: of the windows, one number or two.
+
+    Example:
+        >>> import rlgrad
+        >>> rlgrad.nn.Unfold(2)(rlgrad.ones(1, 3, 4, 5)).shape
+        torch.Size([1, 12, 12])
+    """
 
     function = staticmethod(F.unfold)
 
@@ -113,7 +132,15 @@ class Unfold(FunctionLayer):
 
 
 class Fold(FunctionLayer):
-    """Sums of the columns that :class:`Unfold` makes, back in images of ``output_size``."""
+    """Sums of the columns that :class:`Unfold` makes, back in images of ``output_size``.
+
+    Args:
+        output_size: height and width of the images.
+        kernel_size, dilation, padding, stride: of the windows, one number or two.
+
+    Shape:
+        ``(batch, channels * window elements, windows)`` to ``(batch, channels, *output_size)``.
+    """
 
     function = staticmethod(F.fold)
 

@@ -30,7 +30,12 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Squared difference over ``2 * beta`` where it is below ``beta``, absolute difference less ``beta / 2`` above."""
+    """Squared difference over ``2 * beta`` where it is below ``beta``, absolute difference less ``beta / 2`` above.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        beta: difference at which the two meet.
+    """
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
@@ -43,7 +48,12 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """:class:`SmoothL1Loss` times ``delta``."""
+    """:class:`SmoothL1Loss` times ``delta``.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+        delta: difference at which the square becomes a line.
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         if not isinstance(delta, (float, int)):

@@ -119,7 +119,20 @@ def _lengths_of(batch_sizes: Tensor) -> np.ndarray:
 def pad_sequence(
     sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Stack sequences ``(length, *)`` of several lengths, filled up to the longest one."""
+    """Stack sequences ``(length, *)`` of several lengths, filled up to the longest one.
+
+    Args:
+        sequences: with equal extents but for the first.
+        batch_first: ``(batch, longest, *)`` rather than ``(longest, batch, *)``.
+        padding_value: fills up.
+        padding_side: ``"right"`` or ``"left"``.
+
+    Example:
+        >>> import rlgrad
+        >>> pad_sequence([rlgrad.ones(2), rlgrad.ones(3)], batch_first=True)
+        tensor([[1., 1., 0.],
+                [1., 1., 1.]])
+    """
     if padding_side not in ("left", "right"):
         raise ValueError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     if not isinstance(sequences, Iterable):
@@ -139,7 +152,13 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences that :func:`pad_sequence` stacked."""
+    """The sequences that :func:`pad_sequence` stacked.
+
+    Args:
+        padded_sequences: ``(longest, batch, *)``.
+        lengths: of each sequence.
+        batch_first: the layout is ``(batch, longest, *)``.
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [rows[i, : int(n)] for i, n in enumerate(lengths.tolist())]
 
@@ -185,7 +204,13 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The padded batch of a packed one, and the lengths."""
+    """The padded batch of a packed one, and the lengths.
+
+    Args:
+        batch_first: ``(batch, steps, *)`` rather than ``(steps, batch, *)``.
+        padding_value: fills up.
+        total_length: steps to fill up to, those of the longest sequence unless given.
+    """
     data, batch_sizes, _, unorder = sequence
     sizes = batch_sizes.tolist()
     if total_length is not None and total_length < len(sizes):
@@ -203,7 +228,16 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences ``(length, *)``."""
+    """Pack sequences ``(length, *)``.
+
+    Args:
+        enforce_sorted: require the lengths to fall along the batch.
+
+    Example:
+        >>> import rlgrad
+        >>> pack_sequence([rlgrad.tensor([1, 2, 3]), rlgrad.tensor([4])]).data
+        tensor([1, 4, 2, 3])
+    """
     return pack_padded_sequence(pad_sequence(sequences), [len(s) for s in sequences], enforce_sorted=enforce_sorted)
 
 
