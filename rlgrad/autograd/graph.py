@@ -127,6 +127,10 @@ class Node:
         index = -1 if self.plan is None else self.plan.tensors[position]
         return self.edges[index] if 0 <= index < len(self.edges) else self
 
+    def kept(self, position: int) -> tuple[Any, Node | None]:
+        """The saved array whose version is at ``position``, and its :meth:`source`."""
+        return self.saved[position], self.source(position)
+
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
         """For each input the node its gradient flows to, and which of that node's outputs it was."""
@@ -233,7 +237,7 @@ def stale_error(node: Node) -> RuntimeError:
     for position, (cell, seen) in enumerate(zip(node.cells, node.versions, strict=True)):
         if cell[0] == seen:
             continue
-        array, source = node.saved[position], node.source(position)
+        array, source = node.kept(position)
         what = f"[{array.dtype} {list(array.shape)}]"
         if isinstance(source, LeafNode):
             leaf = source.leaf()

@@ -15,9 +15,6 @@ from rlgrad.backend.kernels import jit
 BLOCK = 16384
 """Elements updated at a time on the CPU, so that the buffers of an update stay in the cache."""
 
-COMPILED_FROM = 4096
-"""Elements from which on compiled updates are asked for: loading what runs them takes a good part of a second."""
-
 
 def lay_out(params: Sequence[Tensor]) -> None:
     """Move parameters next to each other in memory, where nobody can tell.
@@ -103,7 +100,7 @@ class Flat:
         self.bounds = np.cumsum([0, *(p._array.size for p in params)]).tolist()
         self.steps = [0] * len(params)
         self.scalars: dict[str, list[float]] = {}
-        self.compiled = self.xp is np and self.bounds[-1] >= COMPILED_FROM and jit.suits(array)
+        self.compiled = self.xp is np and self.bounds[-1] >= jit.WORTH_LOADING and jit.suits(array)
         self.place = on_device(self.device)
         with self.place:
             self.grad, self.scratch = (self.xp.zeros(self.bounds[-1], self.dtype) for _ in range(2))

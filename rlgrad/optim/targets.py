@@ -12,7 +12,7 @@ from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import device_of, module_of, move, on_device
 from rlgrad.backend.kernels import jit
 from rlgrad.nn.module import Module
-from rlgrad.optim.flat import BLOCK, COMPILED_FROM, lay_out, side_by_side
+from rlgrad.optim.flat import BLOCK, lay_out, side_by_side
 from rlgrad.optim.optimizer import constants
 
 
@@ -87,7 +87,7 @@ class _Part:
         if self.xp is not np:
             self.whole = list(zip(froms, goals, strict=True))
             return
-        if sum(b.size for b in goals) >= COMPILED_FROM and jit.suits(*froms, *goals):
+        if sum(b.size for b in goals) >= jit.WORTH_LOADING and jit.suits(*froms, *goals):
             both = [*froms, *goals]
             if all(array.flags.c_contiguous for array in both):
                 self.whole = [(a.reshape(-1), b.reshape(-1)) for a, b in zip(froms, goals, strict=True)]

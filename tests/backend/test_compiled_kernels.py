@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import rlgrad
+from rlgrad.autograd.ops import mlp
 from rlgrad.backend import threads
 from rlgrad.backend.kernels import im2col, jit, winograd
 from rlgrad.backend.kernels.im2col import Geometry
@@ -163,3 +164,21 @@ def test_max_pool(monkeypatch, options):
     theirs = torch.nn.functional.max_pool2d(torch.from_numpy(x), (3, 2), return_indices=True, **options)
     for mine, other in zip(compute(), theirs, strict=False):
         np.testing.assert_array_equal(mine, other.numpy())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("activation", [mlp.relu, mlp.LeakyReLU(0.2)], ids=["relu", "leaky relu"])
+def test_what_stands_between_linear_layers(monkeypatch, activation, dtype):
+    monkeypatch.setattr(jit, "WORTH_LOADING", 0)
+    h, bias, g = (
+        np.random.default_rng(i).standard_normal(s).astype(dtype) for i, s in enumerate([(9, 7), (7,), (9, 7)])
+    )
+    h[0] = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1]
+    bias[:2] = 0
+
+    def compute():
+        out = h.copy()
+        activation.apply(out, bias)
+        return [out, activation.backward(g, out), activation.backward(np.asfortranarray(g), out)]
+
+    check(monkeypatch, compute)

@@ -19,6 +19,7 @@ from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops import fused, pointwise
 from rlgrad.autograd.registry import REGISTRY, apply, edge_of
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.kernels import jit
 
 _ndarray = np.ndarray
 _new = object.__new__
@@ -43,8 +44,8 @@ class Activation(ABC):
     node = ""
 
     @abstractmethod
-    def apply(self, h: np.ndarray) -> None:
-        """Overwrite ``h`` with its activation."""
+    def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
+        """Overwrite ``h`` with the activation of ``h + bias``."""
 
     @abstractmethod
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -55,10 +56,19 @@ class Activation(ABC):
         """The activation as an operation of its own."""
 
 
+def _compiled(h: np.ndarray, other: np.ndarray) -> bool:
+    """Whether to run compiled kernels over these; they were compiled for arrays in one piece."""
+    return h.size >= jit.WORTH_LOADING and jit.compiled() is not None and other.flags.c_contiguous
+
+
 class _ReLU(Activation):
     node = "ReluBackward0"
 
-    def apply(self, h: np.ndarray) -> None:
+    def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
+        if _compiled(h, bias):
+            jit.shared(jit.kernels().add_relu, len(h), h.size, h, bias)
+            return
+        h += bias
         # NumPy vectorises clip and the maximum of two arrays, but not the maximum against one number.
         if h.size > 16384:
             h.clip(_zero[h.dtype], _infinity[h.dtype], h)
@@ -66,6 +76,10 @@ class _ReLU(Activation):
             np.maximum(h, zeros(h.shape, h.dtype), out=h)
 
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        if _compiled(out, g):
+            slope = np.empty(g.shape, g.dtype)
+            jit.shared(jit.kernels().relu_adjoint, len(g), g.size, g, out, slope)
+            return slope
         slope = (out > _zero[out.dtype]).astype(g.dtype)
         slope *= g
         return slope
@@ -77,7 +91,8 @@ class _ReLU(Activation):
 class _Tanh(Activation):
     node = "TanhBackward0"
 
-    def apply(self, h: np.ndarray) -> None:
+    def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
+        h += bias
         np.tanh(h, h)
 
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
@@ -93,7 +108,8 @@ class _Tanh(Activation):
 class _Sigmoid(Activation):
     node = "SigmoidBackward0"
 
-    def apply(self, h: np.ndarray) -> None:
+    def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
+        h += bias
         h *= 0.5
         np.tanh(h, h)
         h *= 0.5
@@ -117,10 +133,19 @@ class LeakyReLU(Activation):
     def __init__(self, slope: float) -> None:
         self.slope = slope
 
-    def apply(self, h: np.ndarray) -> None:
+    def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
+        if _compiled(h, bias):
+            jit.shared(jit.kernels().add_leaky_relu, len(h), h.size, h, bias, np.full(1, self.slope, h.dtype))
+            return
+        h += bias
         np.maximum(h, h * self.slope, out=h)
 
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
+        if _compiled(out, g):
+            slope = np.empty(g.shape, g.dtype)
+            factor = np.full(1, self.slope, g.dtype)
+            jit.shared(jit.kernels().leaky_relu_adjoint, len(g), g.size, g, out, factor, slope)
+            return slope
         slope = (out > _zero[out.dtype]).astype(g.dtype)
         slope *= 1 - self.slope
         slope += self.slope
@@ -137,19 +162,25 @@ relu, tanh, sigmoid = _ReLU(), _Tanh(), _Sigmoid()
 class MLPNode(Node):
     """The node of :func:`mlp`; its edges are the input's, then weight and bias of each layer."""
 
-    __slots__ = ("activations", "sources")
+    __slots__ = ("activations",)
     fresh = True
     activations: Sequence[Activation | None]
-    sources: tuple[int, ...]
 
-    def source(self, position: int) -> Node | None:
-        index = self.sources[position]
-        return self.edges[index] if index >= 0 else self
+    def kept(self, position: int) -> tuple[Any, Node | None]:
+        x, parameters, outs = self.saved
+        edges = self.edges
+        versions: list[tuple[Any, Node | None]] = [(x, edges[0])] if edges[1] is not None else []
+        flows = edges[0] is not None
+        for place in range(0, len(parameters), 2):
+            if flows:
+                versions.append((parameters[place], edges[place + 1]))
+            flows = flows or edges[place + 1] is not None or edges[place + 2] is not None
+        return [*versions, (outs[-1], self)][position]
 
     def run(self, ns: Any, grad: Any, wanted: Sequence[bool]) -> Sequence[Any]:
         if ns.recorded:
             return self._recorded(grad, wanted)
-        x, parameters, outs = self.saved[-3:]
+        x, parameters, outs = self.saved
         results: list[Any] = [None] * len(wanted)
         first = wanted.index(True)
         ones = fused.ones(len(grad), grad.dtype)  # BLAS sums rows several times as fast as a reduction does
@@ -172,7 +203,7 @@ class MLPNode(Node):
         """Differentiate the same computation made of single operations, so that the result can be differentiated."""
         from rlgrad.autograd.differentiate import grad as gradient
 
-        x, parameters, _ = self.saved[-3:]
+        x, parameters, _ = self.saved
         inputs = []
         for array, edge in zip((x, *parameters), self.edges, strict=True):
             tensor = wrap(array)
@@ -236,9 +267,10 @@ def mlp(input: Tensor, parameters: Sequence[Tensor], activations: Sequence[Activ
         if weight.shape[1] != h.shape[1]:
             return None
         h = h.dot(weight.T)
-        h += arrays[place + 1]
-        if act is not None:
-            act.apply(h)
+        if act is None:
+            h += arrays[place + 1]
+        else:
+            act.apply(h, arrays[place + 1])
         outs.append(h)
         place += 2
     result = wrap(h)
@@ -256,39 +288,36 @@ def _record(
     outs: list[Any],
     result: Tensor,
 ) -> None:
-    edges = [edge_of(input)]
-    for parameter in parameters:
-        edge = parameter._edge
-        edges.append(edge_of(parameter) if edge is VIEW else edge)
-    flows = edges[0] is not None
-    saved, cells, sources = [], [], []
-    if edges[1] is not None:
-        saved.append(x)
-        cells.append(input._cell)
-        sources.append(0)
+    edge = edge_of(input)
+    flows = edge is not None
+    edges = [edge]
+    cells = [input._cell]
     for place in range(0, len(parameters), 2):
+        weight, bias = parameters[place], parameters[place + 1]
+        edge, other = weight._edge, bias._edge
+        if edge is VIEW or other is VIEW:
+            edge, other = edge_of(weight), edge_of(bias)
+        edges += (edge, other)
         if flows:  # the weight serves the gradient of what comes before it
-            saved.append(arrays[place])
-            cells.append(parameters[place]._cell)
-            sources.append(place + 1)
-        elif edges[place + 1] is not None or edges[place + 2] is not None:
+            cells.append(weight._cell)
+        elif edge is not None or other is not None:
             flows = True
     if not flows:
         return
+    if edges[1] is None:  # and so the first weight's gradient is not asked for
+        del cells[0]
     last = activations[-1]
     if last is None:
         outs[-1] = None  # not needed, and so not kept alive
     else:
-        saved.append(outs[-1])
         cells.append(result._cell)
-        sources.append(-1)
     node = _new(_node_class("AddmmBackward0" if last is None else last.node))
     node.plan = node.hooks = None
     node.edges = tuple(edges)
     node.seq = next_sequence()
     node.shape, node.dtype = result._array.shape, result._array.dtype
-    node.saved = (*saved, x, arrays, outs)
+    node.saved = (x, arrays, outs)
     node.cells = tuple(cells)
     node.versions = tuple([cell[0] for cell in cells])
-    node.activations, node.sources = activations, tuple(sources)
+    node.activations = activations
     result._edge = node

@@ -5,6 +5,7 @@ Every kernel takes the range of samples to work on as its last two arguments, se
 :func:`rlgrad.backend.kernels.jit.shared`.
 """
 
+from rlgrad.backend.compiled.layers import add_leaky_relu, add_relu, leaky_relu_adjoint, relu_adjoint
 from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums
 from rlgrad.backend.compiled.pools import max_pool, plane_scatter
 from rlgrad.backend.compiled.recurrent import lstm, lstm_adjoint
@@ -14,12 +15,15 @@ from rlgrad.backend.compiled.windows import gather, scatter
 
 __all__ = [
     "adam",
+    "add_leaky_relu",
+    "add_relu",
     "affine",
     "amsgrad",
     "combined",
     "gather",
     "input_tiles",
     "input_tiles_adjoint",
+    "leaky_relu_adjoint",
     "lstm",
     "lstm_adjoint",
     "max_pool",
@@ -27,6 +31,7 @@ __all__ = [
     "output",
     "output_adjoint",
     "plane_scatter",
+    "relu_adjoint",
     "rows",
     "rows_adjoint",
     "scatter",

@@ -18,6 +18,9 @@ from rlgrad.backend import threads
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
+WORTH_LOADING = 4096
+"""Elements from which on small passes over memory ask for compiled kernels: loading them takes a good part of a second."""
+
 _WORTHWHILE = 1 << 16  # elements for each thread from which on handing them out costs less than it saves
 
 
@@ -57,7 +60,9 @@ if hasattr(os, "register_at_fork"):
 
 def shared(kernel: Callable[..., Any], samples: int, elements: int, *arguments: Any) -> None:
     """Run ``kernel(*arguments, start, stop)`` over all samples, in as many threads as are set and worth it."""
-    workers = min(threads.get_num_threads(), samples, max(elements // _WORTHWHILE, 1))
+    workers = elements // _WORTHWHILE
+    if workers > 1:
+        workers = min(workers, threads.get_num_threads(), samples)
     if workers < 2:
         kernel(*arguments, 0, samples)
         return
