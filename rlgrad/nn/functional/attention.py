@@ -153,22 +153,16 @@ def multi_head_attention_forward(
         )
     causal = is_causal and key_padding_mask is None and not need_weights
     _require((bias_k is None) == (bias_v is None), "bias_k and bias_v go together, but only one of them is set")
+    _require(bias_k is None or (static_k is None and static_v is None), "bias cannot be added to static key or value.")
+    weights_of: Tensor | tuple[Tensor | None, ...]
     if use_separate_proj_weight:
         _require(key.shape[:2] == value.shape[:2], "key's sequence and batch dims do not match value's")
-        packed = None
+        weights_of = (q_proj_weight, k_proj_weight, v_proj_weight)
     else:
         _require(key.shape == value.shape, f"key shape {key.shape} does not match value shape {value.shape}")
         assert in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None"
-        packed = in_proj_weight
-    if packed is not None and query is key and key is value and bias_k is None:
-        q, k, v = _packed_heads(linear(query, packed, in_proj_bias), num_heads)
-    else:
-        weights_of = (q_proj_weight, k_proj_weight, v_proj_weight) if packed is None else packed.chunk(3)
-        q, k, v = _project((query, key, value), weights_of, in_proj_bias)
-        if bias_k is not None and bias_v is not None:
-            _require(static_k is None and static_v is None, "bias cannot be added to static key or value.")
-            k, v = (cat([x, b.expand(1, batch, embed)]) for x, b in ((k, bias_k), (v, bias_v)))
-        q, k, v = (_by_head(x, num_heads) for x in (q, k, v))
+        weights_of = in_proj_weight
+    q, k, v = _heads((query, key, value), num_heads, weights_of, in_proj_bias, (bias_k, bias_v))
     k = k if static_k is None else static_k.reshape(batch, num_heads, -1, width)
     v = v if static_v is None else static_v.reshape(batch, num_heads, -1, width)
     if add_zero_attn:
@@ -186,16 +180,48 @@ def multi_head_attention_forward(
     drop = dropout_p if training else 0.0
     weights = None
     if need_weights:
-        scores = (q * math.sqrt(1.0 / width)) @ k.transpose(-2, -1)
-        weights = softmax(scores if mask is None else scores + mask, -1)
-        weights = dropout(weights, drop) if drop else weights
-        mixed = weights @ v
+        mixed, weights = _attended(q, k, v, mask, drop)
         weights = weights.mean(1) if average_attn_weights else weights
         weights = weights if batched else weights.squeeze(0)
     else:
         mixed = scaled_dot_product_attention(q, k, v, mask, drop, causal)
     output = linear(mixed.permute(2, 0, 1, 3).reshape(length, batch, embed), out_proj_weight, out_proj_bias)
     return (output if batched else output.squeeze(1)), weights
+
+
+def _heads(
+    inputs: tuple[Tensor, Tensor, Tensor],
+    heads: int,
+    weights: Tensor | tuple[Tensor | None, ...],
+    bias: Tensor | None,
+    more: tuple[Tensor | None, Tensor | None],
+) -> tuple[Tensor, ...]:
+    """Queries, keys and values of every head, ``(batch, heads, steps, embed / heads)``.
+
+    Args:
+        inputs: ``(steps, batch, *)`` each.
+        weights: of the three projections, one below the other or each.
+        more: one more key and value for all, or ``None`` twice.
+    """
+    query, key, value = inputs
+    if isinstance(weights, Tensor):
+        if query is key and key is value and more[0] is None:
+            return _packed_heads(linear(query, weights, bias), heads)
+    each = weights.chunk(3) if isinstance(weights, Tensor) else weights
+    projected = list(_project(inputs, each, bias))
+    for place, extra in enumerate(more, 1):
+        if extra is not None:
+            x = projected[place]
+            projected[place] = cat([x, extra.expand(1, *x.shape[1:])])
+    return tuple([_by_head(x, heads) for x in projected])
+
+
+def _attended(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, drop: float) -> tuple[Tensor, Tensor]:
+    """What every query finds, and with which weights."""
+    scores = (q * math.sqrt(1.0 / q.shape[-1])) @ k.transpose(-2, -1)
+    weights = softmax(scores if mask is None else scores + mask, -1)
+    weights = dropout(weights, drop) if drop else weights
+    return weights @ v, weights
 
 
 def _by_head(x: Tensor, heads: int) -> Tensor:
