@@ -204,9 +204,8 @@ def _heads(
         more: one more key and value for all, or ``None`` twice.
     """
     query, key, value = inputs
-    if isinstance(weights, Tensor):
-        if query is key and key is value and more[0] is None:
-            return _packed_heads(linear(query, weights, bias), heads)
+    if isinstance(weights, Tensor) and query is key and key is value and more[0] is None:
+        return _packed_heads(linear(query, weights, bias), heads)
     each = weights.chunk(3) if isinstance(weights, Tensor) else weights
     projected = list(_project(inputs, each, bias))
     for place, extra in enumerate(more, 1):
