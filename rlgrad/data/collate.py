@@ -13,17 +13,17 @@ from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.dtypes import dtype
 
 
-def default_convert(value: Any) -> Any:
+def default_convert(data: Any) -> Any:
     """Tensors for the arrays in a sample; all else stays as it is."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return from_numpy(np.asarray(value)) if np.asarray(value).dtype in dtype.by_numpy else value
-    if isinstance(value, Mapping):
-        return {key: default_convert(item) for key, item in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[default_convert(item) for item in value])
-    if isinstance(value, (list, tuple)):
-        return [default_convert(item) for item in value]
-    return value
+    if isinstance(data, (np.ndarray, np.generic)):
+        return from_numpy(np.asarray(data)) if np.asarray(data).dtype in dtype.by_numpy else data
+    if isinstance(data, Mapping):
+        return {key: default_convert(item) for key, item in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*[default_convert(item) for item in data])
+    if isinstance(data, (list, tuple)):
+        return [default_convert(item) for item in data]
+    return data
 
 
 def default_collate(batch: Sequence[Any]) -> Any:

@@ -32,13 +32,15 @@ class DataLoader:
         batch_sampler: of lists of indices, in place of ``batch_size``, ``shuffle``, ``sampler`` and ``drop_last``.
         num_workers: threads that read ahead; 0 reads when a batch is asked for.
         collate_fn: makes a batch of a list of samples.
-        pin_memory: accepted for PyTorch's sake, without effect.
+        pin_memory, pin_memory_device: accepted for PyTorch's sake, without effect.
         drop_last: leave out a last batch that is smaller.
         timeout: seconds to wait for a worker's batch, 0 for as long as it takes.
         worker_init_fn: called in each worker with its number.
+        multiprocessing_context: accepted for PyTorch's sake, without effect: workers are threads.
+        generator: of the order; without it one of its own, seeded by the default generator.
         prefetch_factor: batches that each worker reads ahead, 2 unless given.
         persistent_workers: accepted for PyTorch's sake, without effect: threads are cheap to start.
-        generator: of the order; without it one of its own, seeded by the default generator.
+        in_order: accepted for PyTorch's sake, without effect: batches always come in order.
 
     Raises:
         ValueError: for arguments that contradict each other.
@@ -66,10 +68,13 @@ class DataLoader:
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
-        generator: Generator | None = None,
+        pin_memory_device: str = "",
+        in_order: bool = True,
     ) -> None:
         if num_workers < 0:
             raise ValueError(f"num_workers is {num_workers}; 0 reads in the program's own thread")
@@ -91,6 +96,8 @@ class DataLoader:
         self.dataset, self.num_workers, self.timeout = dataset, num_workers, timeout
         self.worker_init_fn, self.prefetch_factor = worker_init_fn, prefetch_factor or 2
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
+        self.multiprocessing_context, self.pin_memory_device = multiprocessing_context, pin_memory_device
+        self.in_order = in_order
         self.generator = own_generator(generator)
         if sampler is None and batch_sampler is None and not self._streams:
             sampler = RandomSampler(dataset, generator=self.generator) if shuffle else SequentialSampler(dataset)

@@ -1,6 +1,7 @@
 """The loader gives the same batches whoever fetches them, and goes on where it was."""
 
 import collections
+import inspect
 import threading
 import time
 
@@ -278,6 +279,12 @@ def test_arguments_that_contradict_each_other_are_refused_as_by_torch(options):
             loader(Squares(), **options)
     with pytest.raises(ValueError, match="own order"):
         DataLoader(Stream(), shuffle=True)
+
+
+def test_programs_for_torch_may_pass_all_its_arguments_in_its_order():
+    torch = pytest.importorskip("torch")
+    ours, theirs = (inspect.signature(loader).parameters for loader in (DataLoader, torch.utils.data.DataLoader))
+    assert [(name, p.kind) for name, p in ours.items()] == [(name, p.kind) for name, p in theirs.items()]
 
 
 def test_annotations_may_say_what_a_sample_is():
