@@ -40,9 +40,7 @@ from rlgrad.autograd.ops.copies import *
 from rlgrad.autograd.ops.creation import *
 from rlgrad.autograd.ops.creation import TYPED as _TYPED
 from rlgrad.autograd.ops.cumulative import *
-from rlgrad.autograd.ops.decompositions import det, logdet, matrix_power, slogdet
-from rlgrad.autograd.ops.decompositions import inv as inverse
-from rlgrad.autograd.ops.decompositions import pinv as pinverse
+from rlgrad.autograd.ops.determinants import det, logdet, slogdet
 from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.einsum import *
 from rlgrad.autograd.ops.fused import *
@@ -61,9 +59,12 @@ from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.ops.smooth_activations import celu, selu
+from rlgrad.autograd.ops.solving import inv as inverse
+from rlgrad.autograd.ops.solving import matrix_power
 from rlgrad.autograd.ops.sorting import *
 from rlgrad.autograd.ops.spatial import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from rlgrad.autograd.ops.special import *
+from rlgrad.autograd.ops.spectra import pinv as pinverse
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor
 from rlgrad.backend import random

@@ -11,26 +11,14 @@ Example:
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from rlgrad.autograd.ops.decompositions import (
-    LinAlgError,
-    cholesky,
-    det,
-    eigh,
-    eigvalsh,
-    inv,
-    lstsq,
-    matrix_power,
-    matrix_rank,
-    pinv,
-    qr,
-    slogdet,
-    solve,
-    svd,
-    svdvals,
-)
+from rlgrad.autograd.ops.decompositions import cholesky, qr
+from rlgrad.autograd.ops.determinants import det, slogdet
 from rlgrad.autograd.ops.linalg import matmul, vector_norm
+from rlgrad.autograd.ops.matrices import LinAlgError
 from rlgrad.autograd.ops.products import linalg_cross as cross
 from rlgrad.autograd.ops.products import multi_dot
+from rlgrad.autograd.ops.solving import inv, lstsq, matrix_power, solve
+from rlgrad.autograd.ops.spectra import eigh, eigvalsh, matrix_rank, pinv, svd, svdvals
 
 __all__ = [
     "LinAlgError",

@@ -12,6 +12,7 @@ from rlgrad.autograd.ops import (
     creation,
     cumulative,
     decompositions,
+    determinants,
     dropout,
     einsum,
     embedding,
@@ -35,9 +36,11 @@ from rlgrad.autograd.ops import (
     selections,
     shape,
     smooth_activations,
+    solving,
     sorting,
     spatial,
     special,
+    spectra,
 )
 
 FAMILIES = (
@@ -59,7 +62,10 @@ FAMILIES = (
     linalg,
     products,
     einsum,
+    solving,
+    determinants,
     decompositions,
+    spectra,
     fused,
     smooth_activations,
     activations,
@@ -93,6 +99,7 @@ __all__ = [
     "creation",
     "cumulative",
     "decompositions",
+    "determinants",
     "dropout",
     "einsum",
     "embedding",
@@ -116,7 +123,9 @@ __all__ = [
     "selections",
     "shape",
     "smooth_activations",
+    "solving",
     "sorting",
     "spatial",
     "special",
+    "spectra",
 ]

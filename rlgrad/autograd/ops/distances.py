@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rlgrad.autograd.ops.linalg import _sum_to, vector_norm
+from rlgrad.autograd.ops.linalg import sum_to, vector_norm
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -25,12 +25,12 @@ def _pulls(ns: Any, g: Any, out: Any) -> Any:
 
 def _euclidean_first(ns: Any, g: Any, a: Any, b: Any, out: Any, a_shape: Any) -> Any:
     pulls = _pulls(ns, g, out)
-    return _sum_to(ns, a * ns.sum(pulls, (pulls.ndim - 1,), True) - ns.bmm(pulls, b), a_shape)
+    return sum_to(ns, a * ns.sum(pulls, (pulls.ndim - 1,), True) - ns.bmm(pulls, b), a_shape)
 
 
 def _euclidean_second(ns: Any, g: Any, a: Any, b: Any, out: Any, b_shape: Any) -> Any:
     pulls = ns.transpose(_pulls(ns, g, out), g.ndim - 2, g.ndim - 1)
-    return _sum_to(ns, b * ns.sum(pulls, (pulls.ndim - 1,), True) - ns.bmm(pulls, a), b_shape)
+    return sum_to(ns, b * ns.sum(pulls, (pulls.ndim - 1,), True) - ns.bmm(pulls, a), b_shape)
 
 
 _euclidean = Op("euclidean", _euclidean_forward, (_euclidean_first, _euclidean_second), node="ViewBackward0")

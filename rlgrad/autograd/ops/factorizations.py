@@ -13,23 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.decompositions import (
-    LinAlgError,
-    _matrix,
-    _mt,
-    inv,
-    qr,
-    solve,
-)
-from rlgrad.autograd.ops.decompositions import (
-    cholesky as linalg_cholesky,
-)
-from rlgrad.autograd.ops.decompositions import (
-    svd as linalg_svd,
-)
+from rlgrad.autograd.ops.decompositions import cholesky as linalg_cholesky
+from rlgrad.autograd.ops.decompositions import qr
 from rlgrad.autograd.ops.define import method, public
 from rlgrad.autograd.ops.inplace import with_out
+from rlgrad.autograd.ops.matrices import LinAlgError, matrix_argument, mt
 from rlgrad.autograd.ops.sampling import randn
+from rlgrad.autograd.ops.solving import inv, solve
+from rlgrad.autograd.ops.spectra import svd as linalg_svd
 from rlgrad.autograd.ops.triangular import solve_triangular
 from rlgrad.autograd.ops.writing import recorded_as
 from rlgrad.autograd.registry import Op, apply
@@ -99,14 +90,14 @@ def _lu_vjp(ns: Any, grads: Any, out0: Any, out1: Any, a_shape: Any) -> Any:
     more = None
     if n > m:
         gu2, u2 = ns.narrow(g, last, m, n - m), ns.narrow(lu, last, m, n - m)
-        more = ns.solve(_mt(ns, lower), gu2)
-        gl = gl - more @ _mt(ns, u2)
+        more = ns.solve(mt(ns, lower), gu2)
+        gl = gl - more @ mt(ns, u2)
     elif m > n:
         gl2, l2 = ns.narrow(g, last - 1, n, m - n), ns.narrow(lu, last - 1, n, m - n)
-        more = _mt(ns, ns.solve(upper, _mt(ns, gl2)))
-        gu = gu - _mt(ns, l2) @ more
-    inner = ns.tril(_mt(ns, lower) @ ns.tril(gl, -1), -1) + ns.triu(ns.triu(gu, 0) @ _mt(ns, upper), 0)
-    square = _mt(ns, ns.solve(upper, _mt(ns, ns.solve(_mt(ns, lower), inner))))
+        more = mt(ns, ns.solve(upper, mt(ns, gl2)))
+        gu = gu - mt(ns, l2) @ more
+    inner = ns.tril(mt(ns, lower) @ ns.tril(gl, -1), -1) + ns.triu(ns.triu(gu, 0) @ mt(ns, upper), 0)
+    square = mt(ns, ns.solve(upper, mt(ns, ns.solve(mt(ns, lower), inner))))
     if more is not None:
         square = ns.cat([square, more], last if n > m else last - 1, (k, abs(n - m)))
     return ns.bmm(p, square)
@@ -121,7 +112,7 @@ _Lu = namedtuple("lu", ["P", "L", "U"])  # type: ignore[name-match]
 @with_out()
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
     """:func:`lu_factor`, and where elimination met a zero (counted from one; 0 for none)."""
-    result = _LuFactorEx(*apply(_lu, (_matrix("lu_factor", A),), (pivot,)))
+    result = _LuFactorEx(*apply(_lu, (matrix_argument("lu_factor", A),), (pivot,)))
     return _checked(result, check_errors, "lu_factor", "U has a zero on its diagonal, so it is singular")
 
 
@@ -211,7 +202,7 @@ def _first_zero_pivot(a: np.ndarray) -> int:
 @with_out()
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """:func:`cholesky`, and of which leading minor it is that it fails (0 for none)."""
-    _matrix("cholesky", A, True)
+    matrix_argument("cholesky", A, True)
     result = _CholeskyEx(*_reported(A, lambda a: linalg_cholesky(a, upper=upper), _first_bad_minor))
     return _checked(result, check_errors, "cholesky", "the input is not positive-definite")
 
@@ -219,14 +210,14 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 @with_out()
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """:func:`inv`, and where elimination met a zero (0 for nowhere)."""
-    _matrix("inv", A, True)
+    matrix_argument("inv", A, True)
     return _checked(_InvEx(*_reported(A, inv, _first_zero_pivot)), check_errors, "inv", "the input is singular")
 
 
 @with_out()
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """:func:`solve`, and where elimination met a zero (0 for nowhere)."""
-    _matrix("solve", A, True)
+    matrix_argument("solve", A, True)
     result = _SolveEx(*_reported(A, lambda a: solve(a, B, left=left), _first_zero_pivot))
     return _checked(result, check_errors, "solve", "the input is singular")
 
@@ -257,7 +248,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 @recorded_as("CholeskyInverseBackward0")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix that has this Cholesky factor."""
-    _matrix("cholesky_inverse", L, True)
+    matrix_argument("cholesky_inverse", L, True)
     return cholesky_solve(wrap(module_of(L._array).eye(L.shape[-1], dtype=L._array.dtype)), L, upper)
 
 
@@ -297,7 +288,7 @@ _Geqrf = namedtuple("geqrf", ["a", "tau"])  # type: ignore[name-match]
 @method
 def geqrf(input: Tensor) -> Any:
     """The QR factorisation as LAPACK packs it: ``R`` above the vectors of Householder reflections, and their factors."""
-    _matrix("geqrf", input)
+    matrix_argument("geqrf", input)
     host = to_host(input._array)
     xp, (m, n) = module_of(input._array), host.shape[-2:]
     packed, tau = host.copy(), np.zeros((*host.shape[:-2], min(m, n)), host.dtype)
@@ -330,7 +321,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
         A: ``(*, m, n)`` with ``m >= n``; the vectors are below its diagonal.
         tau: ``(*, k)`` with ``k <= n``: the factors of the reflections.
     """
-    _matrix("householder_product", A)
+    matrix_argument("householder_product", A)
     m, n = A.shape[-2:]
     if n > m:
         raise RuntimeError(
@@ -358,7 +349,7 @@ orgqr = householder_product
 @recorded_as("OrmqrBackward0")
 def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """The product of the whole orthogonal matrix of Householder reflections with ``other``, or of its transpose."""
-    _matrix("ormqr", input)
+    matrix_argument("ormqr", input)
     if other.ndim < 2 or tau.ndim != input.ndim - 1 or tau.shape[-1] > input.shape[-1]:
         raise RuntimeError(
             f"torch.ormqr: tau of shape {list(tau.shape)} and other of shape {list(other.shape)} do not fit input of shape "

@@ -127,14 +127,15 @@ def store(array: Any, value: Any) -> None:
 
 def check_memory(array: np.ndarray) -> None:
     """Refuse to write where elements lie on top of one another, as in an expanded tensor."""
-    if not array.flags.writeable or (0 in array.strides and _repeats(array)):
+    if not array.flags.writeable or (0 in array.strides and repeats(array)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."
         )
 
 
-def _repeats(array: np.ndarray) -> bool:
+def repeats(array: np.ndarray) -> bool:
+    """Whether elements lie on top of one another, as in an expanded tensor."""
     return array.size > 0 and any(step == 0 and n > 1 for n, step in zip(array.shape, array.strides, strict=True))
 
 

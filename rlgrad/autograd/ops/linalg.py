@@ -33,18 +33,36 @@ _outer = Op(
 )
 
 
-def _sum_to(ns: Any, g: Any, shape: tuple[int, ...]) -> Any:
+def sum_to(ns: Any, g: Any, shape: tuple[int, ...]) -> Any:
     """Sum over broadcast batch dimensions."""
     lead = g.ndim - len(shape)
     axes = tuple(range(lead)) + tuple(i + lead for i, n in enumerate(shape[:-2]) if n == 1 and g.shape[i + lead] != 1)
     return ns.reshape(ns.sum(g, axes, True), shape) if axes else g
 
 
+def _product_forward(xp: Any, a: Any, b: Any) -> Any:
+    if (
+        b.ndim == 2 and a.size and a.flags.c_contiguous
+    ):  # one product of two matrices instead of one for each of the batch
+        return a.reshape(-1, a.shape[-1]).dot(b).reshape(*a.shape[:-1], b.shape[1])
+    return xp.matmul(a, b)
+
+
+def _second_factor_vjp(ns: Any, g: Any, a: Any, b_shape: Any) -> Any:
+    if len(b_shape) == 2:
+        return (
+            ns.mm(ns.t(ns.reshape(a, (-1, b_shape[0]))), ns.reshape(g, (-1, b_shape[1])))
+            if 0 not in a.shape
+            else ns.zeros(g, b_shape)
+        )
+    return sum_to(ns, ns.bmm(ns.transpose(a, a.ndim - 2, a.ndim - 1), g), b_shape)
+
+
 _BATCHED = (
-    lambda xp, a, b: xp.matmul(a, b),
+    _product_forward,
     (
-        lambda ns, g, b, a_shape: _sum_to(ns, ns.bmm(g, ns.transpose(b, b.ndim - 2, b.ndim - 1)), a_shape),
-        lambda ns, g, a, b_shape: _sum_to(ns, ns.bmm(ns.transpose(a, a.ndim - 2, a.ndim - 1), g), b_shape),
+        lambda ns, g, b, a_shape: sum_to(ns, ns.bmm(g, ns.transpose(b, b.ndim - 2, b.ndim - 1)), a_shape),
+        _second_factor_vjp,
     ),
 )
 _bmm = Op("bmm", *_BATCHED)
@@ -145,6 +163,8 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
         return dot(input, other)
     if left == 2 and right == 1:
         return mv(input, other)
+    if left > 2 and right <= 2 and other.requires_grad and not input._array.flags.c_contiguous:
+        input = input.contiguous()  # as PyTorch does, so that its gradient needs no batch of products
     if left == 1:
         name = "SqueezeBackward4" if right == 2 else "UnsafeViewBackward0"
         return renamed(matmul(input.unsqueeze(0), other).squeeze(-2), name)
@@ -228,4 +248,4 @@ def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any
 
 _norm = Op("vector_norm", _norm_forward, (_norm_vjp,), node="LinalgVectorNormBackward0")
 
-__all__ = public(globals())
+__all__ = public(globals(), internal=["sum_to"])

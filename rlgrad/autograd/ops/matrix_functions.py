@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.decompositions import LinAlgError, _matrix, _mt, inv, solve, svdvals
 from rlgrad.autograd.ops.define import one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
+from rlgrad.autograd.ops.matrices import LinAlgError, matrix_argument, mt
 from rlgrad.autograd.ops.matrix_norms import matrix_norm
 from rlgrad.autograd.ops.parts import diagonal as diagonal_of
 from rlgrad.autograd.ops.products import vdot
+from rlgrad.autograd.ops.solving import inv, solve
+from rlgrad.autograd.ops.spectra import svdvals
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -51,7 +53,7 @@ def _matrix_exp_forward(xp: Any, a: Any) -> Any:
 def _matrix_exp_vjp(ns: Any, g: Any, a: Any, a_shape: Any) -> Any:
     """The upper right block of the exponential of ``[[A^T, g], [0, A^T]]`` (Higham 2008, theorem 3.6)."""
     n, last = a_shape[-1], len(a_shape) - 1
-    at = _mt(ns, a)
+    at = mt(ns, a)
     upper = ns.cat([at, g], last, (n, n))
     lower = ns.cat([ns.zeros_like(at), at], last, (n, n))
     whole = ns.matrix_exp(ns.cat([upper, lower], last - 1, (n, n)))
@@ -65,7 +67,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """The exponentials of square matrices ``(*, n, n)``."""
     if A.is_floating_point() and A.element_size() < 4:
         return matrix_exp(A.float()).to(A.dtype)
-    return apply(_matrix_exp, (_matrix("matrix_exp", A, True),))
+    return apply(_matrix_exp, (matrix_argument("matrix_exp", A, True),))
 
 
 Tensor.matrix_exp = matrix_exp  # type: ignore[attr-defined]
@@ -79,7 +81,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         p: as for :func:`matrix_norm`; ``None`` and 2 are the ratio of the largest to the smallest singular value, -2
             its inverse.
     """
-    _matrix("cond", A)
+    matrix_argument("cond", A)
     if not A.numel():
         return A.new_zeros(A.shape[:-2])
     if p is None or p in (2, -2):
@@ -89,7 +91,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
         return ratio if p == -2 else renamed(ratio, "SqueezeBackward1")
     if p not in ("fro", "nuc", math.inf, -math.inf, 1, -1):
         raise RuntimeError(f"linalg.cond: got an invalid norm type: {p}")
-    _matrix("cond", A, True)
+    matrix_argument("cond", A, True)
     try:
         return matrix_norm(A, p) * matrix_norm(inv(A), p)
     except LinAlgError:

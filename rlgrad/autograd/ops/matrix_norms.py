@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from rlgrad.autograd.ops.decompositions import _matrix, svdvals
 from rlgrad.autograd.ops.define import many_dims, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.linalg import vector_norm
+from rlgrad.autograd.ops.matrices import matrix_argument
+from rlgrad.autograd.ops.spectra import svdvals
 from rlgrad.autograd.tensor import Tensor
 
 
@@ -24,7 +25,7 @@ def matrix_norm(
     if dtype is not None:
         A = A.to(dtype)
     if A.ndim < 2 or not A.is_floating_point():
-        _matrix("matrix_norm", A)
+        matrix_argument("matrix_norm", A)
     row, column = [one_dim(d, A.ndim) for d in dim]
     if row == column:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dim[0]}, {dim[1]})")

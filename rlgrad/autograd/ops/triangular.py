@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.decompositions import _matrix, _mt, _solvable, _unbroadcast
 from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.ops.inplace import with_out
+from rlgrad.autograd.ops.linalg import sum_to
+from rlgrad.autograd.ops.matrices import matrix_argument, mt
+from rlgrad.autograd.ops.solving import solvable
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -53,9 +55,9 @@ def _solve_triangular_forward(xp: Any, a: Any, b: Any, upper: bool, unit: bool) 
 
 
 def _solve_triangular_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, upper: bool, unit: bool) -> Any:
-    back = -(ns.solve_triangular(_mt(ns, a), g, not upper, unit) @ _mt(ns, out))
+    back = -(ns.solve_triangular(mt(ns, a), g, not upper, unit) @ mt(ns, out))
     triangle = ns.triu(back, int(unit)) if upper else ns.tril(back, -int(unit))
-    return _unbroadcast(ns, triangle, a_shape)
+    return sum_to(ns, triangle, a_shape)
 
 
 _solve_triangular = Op(
@@ -63,9 +65,7 @@ _solve_triangular = Op(
     _solve_triangular_forward,
     (
         _solve_triangular_vjp,
-        lambda ns, g, a, b_shape, upper, unit: _unbroadcast(
-            ns, ns.solve_triangular(_mt(ns, a), g, not upper, unit), b_shape
-        ),
+        lambda ns, g, a, b_shape, upper, unit: sum_to(ns, ns.solve_triangular(mt(ns, a), g, not upper, unit), b_shape),
     ),
     node="LinalgSolveTriangularBackward0",
 )
@@ -81,8 +81,8 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
         upper: use the upper triangle, otherwise the lower.
         unitriangular: take the diagonal to be ones.
     """
-    _matrix("solve_triangular", A, True)
-    _solvable("solve_triangular", A, B, left)
+    matrix_argument("solve_triangular", A, True)
+    solvable("solve_triangular", A, B, left)
     if not left:
         transposed = solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular)
         return renamed(transposed.mT, "LinalgSolveTriangularBackward0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
-from rlgrad.autograd.ops.inplace import check_inplace, check_memory, rebase
+from rlgrad.autograd.ops.inplace import check_inplace, check_memory, rebase, repeats
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of, to_host
@@ -42,7 +43,7 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     """Run a :func:`writing` op on the memory of ``target`` and record it there."""
     check_inplace(target)
     array = target._array
-    if isinstance(array, np.ndarray):
+    if isinstance(array, np.ndarray) and not (op.name == "index_put" and _repeats_with_a_warning(array)):
         check_memory(array)
     edges = (edge_of(target), *[edge_of(other) for other in others])
     xp = module_of(array)
@@ -61,6 +62,14 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     elif view.base._edge is not None or edge is not None:
         rebase(target, edge)
     return target
+
+
+def _repeats_with_a_warning(array: np.ndarray) -> bool:
+    """Whether elements lie on top of one another, which PyTorch lets pass where they are written by index."""
+    if not array.flags.writeable or not repeats(array):
+        return False
+    warnings.warn("Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor first.", stacklevel=4)
+    return True
 
 
 def reshaped_in_place(target: Tensor, op: Op, attributes: tuple[Any, ...], name: str) -> Tensor:
