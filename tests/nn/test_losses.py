@@ -193,3 +193,15 @@ def test_chunks_of_logits_give_the_same_loss():
     for wrong in ({"batch_chunk_size": 0}, {"chunking_method": "other"}, {"acc_policy": "none"}):
         with pytest.raises(ValueError, match=r"chunk|acc_policy"):
             nn.LinearCrossEntropyOptions(**wrong)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"reduction": "sum"}, {"reduction": "none"}, {"weight": (1.0, 2.0, 3.0)}], ids=str
+)
+def test_ignored_rows_count_for_nothing_even_where_classes_are_impossible(options):
+    logits = np.array([[0.0, 1.0, 2.0], [-np.inf, 0.0, 0.0], [-np.inf, 2.0, 1.0], [0.0, 0.0, 0.0]])
+    losses, leaves = [], both_leaves(logits)
+    for library, leaf in zip((rlgrad, torch), leaves, strict=True):
+        weight = {k: library.tensor(v, dtype=library.float64) if k == "weight" else v for k, v in options.items()}
+        losses.append(library.nn.functional.cross_entropy(leaf, library.tensor([1, -100, 1, -100]), **weight))
+    assert_same(*losses, [leaves])

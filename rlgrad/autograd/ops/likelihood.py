@@ -42,6 +42,8 @@ def _nll_forward(xp: Any, a: Any, target: Any, weight: Any, reduction: str, igno
     if scale is None:
         return reduced_array(losses, reduction)
     losses *= scale
+    if ignore_index is not None:  # also where it is infinite
+        losses[target == ignore_index] = 0
     return losses.sum() / scale.sum() if reduction == "mean" else reduced_array(losses, reduction)
 
 

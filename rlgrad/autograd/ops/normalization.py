@@ -313,8 +313,6 @@ def instance_norm(
 
 
 def _rms_forward(xp: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
-    if a.dtype.itemsize < 4:  # squares overflow
-        return _rms_forward(xp, a.astype(xp.float32), axes, eps).astype(a.dtype)
     return a / xp.sqrt((a * a).mean(axis=axes, keepdims=True) + eps)
 
 
@@ -333,9 +331,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     Args:
         input: ``(*, *normalized_shape)``.
         weight: ``normalized_shape``.
-        eps: added to the mean square; the dtype's resolution when not given.
+        eps: added to the mean square; the resolution of the dtype, or of single precision for half, when not given.
     """
     shape = _extents("rms_norm", input, normalized_shape, weight=weight)
+    if input._array.dtype.itemsize < 4:  # squares overflow
+        wide = rms_norm(input.float(), normalized_shape, None if weight is None else weight.float(), eps)
+        return wide.to(input.dtype)
     ndim = input._array.ndim
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
