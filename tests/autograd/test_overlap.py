@@ -20,6 +20,9 @@ torch = pytest.importorskip("torch")
         lambda x: x.detach().expand(2, 3, 2).fill_(2),
         lambda x: x.detach().expand(2, 3, 2).zero_(),
         lambda x: x.copy_(x),
+        lambda x: x.__setitem__([0, 1, 2], x),
+        lambda x: x.index_add_(0, type(x)([0, 1]).long(), x[1:]),
+        lambda x: x.__setitem__([2], x[0]),
         lambda x: x.mul_(x),
     ],
 )

@@ -67,9 +67,13 @@ def check_inplace(tensor: Tensor) -> None:
                 )
 
 
-def check_overlap(target: Any, other: Any) -> None:
-    """Refuse to read what is being written, as PyTorch does where both lie in memory without gaps."""
-    if other is target or target.__class__ is not _ndarray or other.__class__ is not _ndarray:
+def check_overlap(target: Any, other: Any, elementwise: bool = True) -> None:
+    """Refuse to read what is being written, as PyTorch does where both lie in memory without gaps.
+
+    Args:
+        elementwise: each element is read just before it is written, so that both may be the same.
+    """
+    if (other is target and elementwise) or target.__class__ is not _ndarray or other.__class__ is not _ndarray:
         return
     ours, theirs = target.base, other.base
     if (target if ours is None else ours) is not (other if theirs is None else theirs):
@@ -77,7 +81,7 @@ def check_overlap(target: Any, other: Any) -> None:
     if not (target.flags.forc and other.flags.forc):
         return
     here, there = target.__array_interface__["data"][0], other.__array_interface__["data"][0]
-    same = here == there and target.shape == other.shape and target.strides == other.strides
+    same = elementwise and here == there and target.shape == other.shape and target.strides == other.strides
     if not same and here < there + other.nbytes and there < here + target.nbytes:
         raise RuntimeError(
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
