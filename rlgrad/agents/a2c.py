@@ -69,6 +69,6 @@ class A2C(OnPolicyAgent):
         loss = policy_loss + config.value_coef * value_loss
         if config.entropy_coef:
             loss = loss - config.entropy_coef * self.head.entropy(parameters, batch.masks).mean()
-        norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
+        norm = self.descend(self.optimizer, {"total": loss})
         names = ("loss/policy", "loss/value", "optimizer/gradient_norm")
         return self.summary(rollout, names, [(policy_loss.item(), value_loss.item(), norm)])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -55,7 +56,7 @@ class Agent(ABC):
         total_timesteps: the mark of the newest `learn`.
         seconds: time spent choosing actions, for the subclass to add to.
         evaluation_envs: where `evaluate` plays, once it has.
-        own_modules: names of the networks that the constructor was given; for the subclass to set.
+        own_modules: names of the networks that the constructor was given, see `remember_own`.
     """
 
     config_class: type[Any] = AgentConfig
@@ -99,8 +100,10 @@ class Agent(ABC):
         self.own_modules: Sequence[str] = ()
         self.evaluation_envs: Any = None
         self._cut_short = False
-        # Walking a module for its parameters costs as much as clipping them.
-        self._parameters: dict[nn.Module, list[Tensor]] = {}
+
+    def remember_own(self, **networks: Any) -> None:
+        """Notes which of these arguments of the constructor are networks, not None: `load` then asks for them."""
+        self.own_modules = [name for name, network in networks.items() if network is not None]
 
     @abstractmethod
     def iterate(self) -> dict[str, float]:
@@ -200,16 +203,13 @@ class Agent(ABC):
         tensor = tensor.detach()
         return tensor.numpy() if self.device == "cpu" else tensor.cpu().numpy()
 
-    def descend(
-        self, optimizer: Any, module: nn.Module, losses: Mapping[str, Tensor], max_grad_norm: float | None = None
-    ) -> float:
-        """One optimizer step on the sum of `losses`, with clipped and checked gradients.
+    def descend(self, optimizer: Any, losses: Mapping[str, Tensor], through_others: bool = False) -> float:
+        """One optimizer step down the sum of `losses`, with the gradient checked, and clipped to `max_grad_norm`.
 
         Args:
-            optimizer: steps the parameters of `module`.
-            module: whose gradients are clipped.
-            losses: name to scalar loss.
-            max_grad_norm: the gradient is shortened to this norm where it is longer; None never.
+            optimizer: whose parameters learn.
+            losses: name to scalar loss; the names are for messages.
+            through_others: the losses depend on further networks, which shall get no gradients.
 
         Returns:
             The gradient's norm before it was clipped.
@@ -217,18 +217,25 @@ class Agent(ABC):
         Raises:
             NonFiniteError: a loss or gradient is NaN or infinite; the parameters are as they were.
         """
+        groups = optimizer.param_groups
+        parameters = groups[0]["params"] if len(groups) == 1 else [p for group in groups for p in group["params"]]
         optimizer.zero_grad()
         figures = {name: loss.item() for name, loss in losses.items()}
         for loss in losses.values():
-            loss.backward()
-        limit = float("inf") if max_grad_norm is None else max_grad_norm
-        parameters = self._parameters.get(module)
-        if parameters is None:
-            parameters = self._parameters[module] = list(module.parameters())
-        norm = float(nn.utils.clip_grad_norm_(parameters, limit))
-        check_finite(self.num_timesteps, {**figures, "grad_norm": norm}, module.named_parameters())
+            loss.backward(inputs=parameters if through_others else None)
+        limit = self.config.max_grad_norm
+        norm = float(nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit))
+        figures["grad_norm"] = norm
+        check_finite(self.num_timesteps, figures, self._named(parameters))
         optimizer.step()
         return norm
+
+    def _named(self, parameters: Sequence[Tensor]) -> Iterator[tuple[str, Tensor]]:
+        """Parameters with the names they have in a checkpoint, looked up when the first is asked for."""
+        parts = [(name, part) for name, part in self.components().items() if isinstance(part, nn.Module)]
+        names = {id(parameter): f"{name}.{path}" for name, part in parts for path, parameter in part.named_parameters()}
+        for number, parameter in enumerate(parameters):
+            yield names.get(id(parameter), str(number)), parameter
 
     def learn(
         self,
@@ -359,7 +366,7 @@ class Agent(ABC):
         path: str | os.PathLike[str],
         env: str | EnvFactory | VectorEnv[Any, Any, Any] | None = None,
         device: str = "cpu",
-        **modules: nn.Module,
+        **modules: Any,
     ) -> Self:
         """Rebuilds an agent from `save`; going on with `learn` continues the run.
 

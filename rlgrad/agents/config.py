@@ -23,15 +23,17 @@ class AgentConfig:
         solved_return: stop once the mean return is reliably above this; None for the environment's own reward
             threshold, infinity for never.
         solved_episodes: deterministic episodes that must confirm it, 2 or more.
+        max_grad_norm: a gradient is shortened to this norm where it is longer; None for never.
     """
 
     num_envs: int = 8
     gamma: float = 0.99
     solved_return: float | None = math.inf
     solved_episodes: int = 100
+    max_grad_norm: float | None = None
 
     def __post_init__(self) -> None:
-        require(self, fractions=["gamma"], at_least={"num_envs": 1, "solved_episodes": 2})
+        require(self, ["max_grad_norm"], ["gamma"], at_least={"num_envs": 1, "solved_episodes": 2})
 
 
 def require(

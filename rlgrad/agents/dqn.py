@@ -17,9 +17,10 @@ from rlgrad import Tensor, nn
 from rlgrad.agents.buffers import PrioritizedReplay, ReplayBuffer, Transitions
 from rlgrad.agents.config import require
 from rlgrad.agents.exploration import NoisyLinear
+from rlgrad.agents.objectives import huber_of_chosen
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, target_of
 from rlgrad.agents.offline import Dataset
-from rlgrad.agents.projections import huber, project_categorical, quantile_huber_loss
+from rlgrad.agents.projections import project_categorical, quantile_huber_loss
 from rlgrad.optim import polyak_update
 from rlgrad.training.schedules import Linear
 
@@ -134,6 +135,7 @@ class DQN(OffPolicyAgent):
         if config.prioritized and dataset is not None:
             raise ValueError("prioritized is for steps of the agent's own: turn it off to learn from a data set.")
         self.width = 1 if config.distribution == "mean" else config.atoms
+        self.remember_own(q_network=q_network)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self._default_network() if q_network is None else q_network
         self.q_network = net.to(device).eval()
@@ -219,13 +221,11 @@ class DQN(OffPolicyAgent):
         outputs = self.outputs(self.q_network, obs)
 
         if config.distribution == "mean":
-            place = (rows, batch.actions)
-            chosen = self.array(outputs)[place]
-            errors = batch.rewards + batch.discounts * following_best - chosen
-            loss, slope = huber(errors, weights)
-            gradient = np.zeros(tuple(outputs.shape), np.float32)
-            gradient[place] = -slope
-            norm = self.minimize(self.optimizer, outputs, "q", self.tensor(gradient), loss)
+            targets = batch.rewards + batch.discounts * following_best
+            chosen = self.array(outputs)[rows, batch.actions]
+            errors = targets - chosen
+            importance = None if weights is None else self.tensor(weights)
+            loss = huber_of_chosen(outputs, self.tensor(batch.actions), self.tensor(targets), importance)
         else:
             index = self.tensor(batch.actions).reshape(-1, 1, 1).expand(-1, 1, config.atoms)
             picked = outputs.gather(1, index).squeeze(1)
@@ -241,9 +241,8 @@ class DQN(OffPolicyAgent):
                 losses = -(self.tensor(targets) * picked.log_softmax(1)).sum(1)
                 chosen = picked.detach().softmax(1) @ self.support
             errors = self.array(losses)
-            mean = (losses if weights is None else losses * self.tensor(weights)).mean()
-            loss = mean.item()
-            norm = self.minimize(self.optimizer, mean, "q")
+            loss = (losses if weights is None else losses * self.tensor(weights)).mean()
+        norm = self.descend(self.optimizer, {"q": loss})
 
         if isinstance(self.buffer, PrioritizedReplay):
             self.buffer.update_priorities(batch.index, errors)

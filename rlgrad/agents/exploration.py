@@ -76,9 +76,11 @@ class OrnsteinUhlenbeckNoise(GaussianNoise):
         self.value = np.array(state["value"], np.float32).reshape(self.shape)
 
 
-def make_noise(kind: str, num_envs: int, dim: int, std: float) -> GaussianNoise:
-    """The noise called "gaussian" or "ou"."""
-    return {"gaussian": GaussianNoise, "ou": OrnsteinUhlenbeckNoise}[kind](num_envs, dim, std)
+def make_noise(kind: str, num_envs: int, dim: int, std: float, dt: float = 0.01) -> GaussianNoise:
+    """The noise called "gaussian" or "ou"; `dt` is for the second."""
+    if kind == "gaussian":
+        return GaussianNoise(num_envs, dim, std)
+    return OrnsteinUhlenbeckNoise(num_envs, dim, std, dt=dt)
 
 
 class NoisyLinear(nn.Module):

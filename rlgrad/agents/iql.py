@@ -5,20 +5,20 @@ Source: Kostrikov, Nair and Levine, Offline Reinforcement Learning with Implicit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import rlgrad
-from rlgrad import Tensor
+from rlgrad import Tensor, nn
 from rlgrad.agents.buffers import Transitions
 from rlgrad.agents.config import require
-from rlgrad.agents.critics import chosen_values, least, squared_error
+from rlgrad.agents.critics import chosen_values, least, make_critics, squared_error
 from rlgrad.agents.off_policy import OffPolicyAgent, OffPolicyConfig, require_bounded, target_of
 from rlgrad.agents.offline import Dataset
 from rlgrad.agents.soft_policy import SoftPolicy
-from rlgrad.nn import ModuleList
 from rlgrad.optim import polyak_update
 
 __all__ = ["IQL", "IQLConfig", "expectile_loss"]
@@ -59,6 +59,8 @@ class IQL(OffPolicyAgent):
             serves evaluation.
         optimizer: `name` and further keyword options for `rlgrad.optim.make`; Adam by default.
         dataset: recorded steps to learn from, as `read_dataset` takes them; `learn(n)` then makes n updates.
+        actor, critics: modules of your own, as `SAC` takes them.
+        value: a module of your own from encoded observations (n, ...) to (n, 1).
 
     Example:
         >>> import numpy as np
@@ -83,16 +85,22 @@ class IQL(OffPolicyAgent):
         device: str = "cpu",
         optimizer: dict[str, Any] | None = None,
         dataset: Dataset | None = None,
+        actor: nn.Module | None = None,
+        critics: Sequence[nn.Module] | None = None,
+        value: nn.Module | None = None,
     ) -> None:
         super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         config, dim, discrete = self.config, self.actions.dim, self.actions.discrete
         if not discrete:
             require_bounded(self.actions.space, "IQL")
+        self.remember_own(actor=actor, critics=critics, value=value)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
-            self.policy = SoftPolicy(self.make_net(0, dim if discrete else 2 * dim), dim, discrete).to(device)
+            net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
+            self.policy = SoftPolicy(net, dim, discrete).to(device).eval()
             widths = (0, dim) if discrete else (dim, 1)
-            self.critics = ModuleList([self.make_net(*widths) for _ in range(config.critics)]).to(device)
-            self.value = self.make_net(0, 1).to(device)
+            build = (self.make_net(*widths) for _ in range(config.critics))
+            self.critics = make_critics(build, critics).to(device).eval()
+            self.value = (self.make_net(0, 1) if value is None else value).to(device).eval()
         self.target_critics = target_of(self.critics)
         self.policy_optimizer = self.make_optimizer(self.policy)
         self.critic_optimizer = self.make_optimizer(self.critics)
@@ -111,15 +119,15 @@ class IQL(OffPolicyAgent):
             target = rewards + discounts * self.value(next_obs).squeeze(1)
         advantage = recorded - self.value(obs).squeeze(1)
         value_loss = expectile_loss(advantage, config.expectile).mean()
-        self.minimize(self.value_optimizer, value_loss, "value")
+        self.descend(self.value_optimizer, {"value": value_loss})
 
         q = chosen_values(self.critics, obs, actions)
         critic_loss = squared_error(q, target)
-        critic_norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
+        critic_norm = self.descend(self.critic_optimizer, {"critic": critic_loss})
 
         weights = (advantage.detach() * config.temperature).exp().clamp(max=config.max_weight)
         policy_loss = -(weights * self.policy.log_prob(obs, actions)).mean()
-        policy_norm = self.minimize(self.policy_optimizer, policy_loss, "policy")
+        policy_norm = self.descend(self.policy_optimizer, {"policy": policy_loss})
         polyak_update(self.critics, self.target_critics, config.tau)
         return {
             "loss/value": value_loss,

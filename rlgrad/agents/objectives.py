@@ -1,4 +1,4 @@
-"""The formulas that policy gradients evaluate in every step, each as one recorded operation."""
+"""The formulas that agents evaluate in every gradient step, each as one recorded operation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+import rlgrad.distributions.kernels  # noqa: F401 - has the ops `chosen` and `chosen_into`
 from rlgrad import Tensor
 from rlgrad.autograd.registry import Op, apply
 
-__all__ = ["categorical_log_prob", "clipped_surrogate"]
+__all__ = ["categorical_log_prob", "clipped_surrogate", "huber_of_chosen"]
 
 
 def _surrogate_forward(xp: Any, log_prob: Any, old_log_prob: Any, advantages: Any, clip: float) -> Any:
@@ -87,3 +88,37 @@ def categorical_log_prob(logits: Tensor, index: Tensor) -> Tensor:
         tensor([-0.6931])
     """
     return apply(_categorical_log_prob, (logits, index))
+
+
+def _huber_forward(xp: Any, outputs: Any, index: Any, targets: Any, weights: Any) -> Any:
+    errors = outputs[xp.arange(len(index)), index] - targets
+    clipped = errors.clip(-1.0, 1.0)
+    errors -= 0.5 * clipped
+    return errors.dot(clipped if weights is None else clipped * weights) / max(len(errors), 1)
+
+
+def _huber_vjp(ns: Any, g: Any, outputs: Any, index: Any, targets: Any, weights: Any, outputs_shape: Any) -> Any:
+    slope = ns.clamp(ns.chosen(outputs, index) - targets, -1.0, 1.0) * (g * (1.0 / max(outputs_shape[0], 1)))
+    return ns.chosen_into(slope if weights is None else slope * weights, index, outputs_shape)
+
+
+_huber_of_chosen = Op("huber_of_chosen", _huber_forward, (_huber_vjp, None, None, None))
+
+
+def huber_of_chosen(outputs: Tensor, index: Tensor, targets: Tensor, weights: Tensor | None = None) -> Tensor:
+    """The mean Huber loss of chosen values: half the squared error, and linear where that is above 1.
+
+    Args:
+        outputs: (n, choices) values; the gradient flows to these alone.
+        index: (n,) int64, which of them to compare.
+        targets: (n,).
+        weights: (n,) of the terms; None for 1.
+
+    Example:
+        >>> import rlgrad
+        >>> huber_of_chosen(rlgrad.tensor([[0.0, 3.5], [0.5, 9.0]]), rlgrad.tensor([1, 0]), rlgrad.zeros(2))
+        tensor(1.5625)
+
+    Source: Mnih et al., Human-Level Control through Deep Reinforcement Learning (2015), "Training algorithm".
+    """
+    return apply(_huber_of_chosen, (outputs, index, targets, weights))

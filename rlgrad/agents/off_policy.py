@@ -20,7 +20,6 @@ from rlgrad.agents.her import Goals, HindsightReplay
 from rlgrad.agents.networks import image_net, mlp
 from rlgrad.agents.offline import Dataset, read_dataset, record
 from rlgrad.envs import RunningMeanStd
-from rlgrad.training import check_finite
 from rlgrad.training.schedules import Linear
 
 __all__ = ["OffPolicyAgent", "OffPolicyConfig"]
@@ -31,7 +30,7 @@ class OffPolicyConfig(AgentConfig):
     """Settings of agents that learn from a replay memory.
 
     Args:
-        num_envs, gamma, solved_return, solved_episodes: as `AgentConfig`.
+        num_envs, gamma, solved_return, solved_episodes, max_grad_norm: as `AgentConfig`.
         learning_rate: step size of every optimizer.
         learning_rate_end: it falls in a straight line to this by the end of `learn`; None keeps it.
         hidden_sizes: widths of the hidden layers of each network.
@@ -42,7 +41,6 @@ class OffPolicyConfig(AgentConfig):
         train_freq: steps of the vector environment between two rounds of updates.
         gradient_steps: updates in a round; -1 for as many as environment steps were taken.
         n_steps: rewards that are summed before the value function takes over.
-        max_grad_norm: a gradient is shortened to this norm where it is longer; None for never.
         normalize_observations: shift and scale observations by their running mean and std.
         hindsight_goals: in goal environments, transitions drawn with a goal that was reached later on for each
             one with its own goal; 0 for plain replay.
@@ -59,7 +57,6 @@ class OffPolicyConfig(AgentConfig):
     train_freq: int = 1
     gradient_steps: int = 1
     n_steps: int = 1
-    max_grad_norm: float | None = None
     normalize_observations: bool = False
     hindsight_goals: int = 0
 
@@ -68,7 +65,7 @@ class OffPolicyConfig(AgentConfig):
         least: dict[str, float] = dict.fromkeys(("buffer_size", "batch_size", "train_freq", "n_steps"), 1)
         require(
             self,
-            ["learning_rate", "max_grad_norm"],
+            ["learning_rate"],
             at_least={**least, "learning_starts": 0, "hindsight_goals": 0, "learning_rate_end": 0},
         )
         if self.gradient_steps < 1 and self.gradient_steps != -1:
@@ -225,42 +222,6 @@ class OffPolicyAgent(Agent):
         made = optim.make(params=parameters, lr=self.config.learning_rate, **self.optimizer_options)
         self.optimizers.append(made)
         return made
-
-    def minimize(
-        self,
-        optimizer: Any,
-        loss: Tensor,
-        name: str,
-        gradient: Tensor | None = None,
-        value: float | None = None,
-        through_others: bool = False,
-    ) -> float:
-        """One step of `optimizer` down `loss`.
-
-        Args:
-            optimizer: of one group of parameters.
-            loss: a scalar, or what a loss was computed from by hand.
-            name: of the loss, for messages.
-            gradient: of that loss with respect to `loss`, which then need not be a scalar.
-            value: of that loss.
-            through_others: the loss depends on further networks, which shall get no gradients.
-
-        Returns:
-            The gradient's norm before it was clipped.
-
-        Raises:
-            NonFiniteError: the loss or a gradient is NaN or infinite; the parameters are as they were.
-        """
-        parameters = optimizer.param_groups[0]["params"]
-        optimizer.zero_grad()
-        loss.backward(gradient, inputs=parameters if through_others else None)
-        limit = self.config.max_grad_norm
-        norm = float(nn.utils.clip_grad_norm_(parameters, float("inf") if limit is None else limit))
-        figures = {f"loss/{name}": loss.item() if value is None else value, "grad_norm": norm}
-        named = ((f"{name}.{number}", parameter) for number, parameter in enumerate(parameters))
-        check_finite(self.num_timesteps, figures, named)
-        optimizer.step()
-        return norm
 
     def components(self) -> dict[str, Any]:
         own: dict[str, Any] = {"observation_stats": self.observation_stats}

@@ -36,7 +36,6 @@ class OnPolicyConfig(AgentConfig):
         normalize_advantages: shift and scale advantages to mean 0 and std 1 within each batch of an update.
         entropy_coef: weight of the policy's entropy, which rewards exploration.
         value_coef: weight of the value loss against the policy's.
-        max_grad_norm: the gradient is shortened to this norm where it is longer.
         hidden_sizes: widths of the hidden layers of the policy and of the value network, each its own.
         activation: function between layers: tanh, relu or leaky_relu.
         recurrent: "lstm" or "gru" puts such a layer before them, so that the agent remembers; "none" does not.
@@ -55,7 +54,7 @@ class OnPolicyConfig(AgentConfig):
     normalize_advantages: bool = True
     entropy_coef: float = 0.0
     value_coef: float = 0.5
-    max_grad_norm: float = 0.5
+    max_grad_norm: float | None = 0.5
     hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
     activation: str = "tanh"
     recurrent: Literal["none", "lstm", "gru"] = "none"
@@ -69,7 +68,7 @@ class OnPolicyConfig(AgentConfig):
         super().__post_init__()
         require(
             self,
-            positive=["learning_rate", "max_grad_norm"],
+            positive=["learning_rate"],
             fractions=["gae_lambda"],
             at_least={"n_steps": 1, "recurrent_size": 1, "entropy_coef": 0, "value_coef": 0, "learning_rate_end": 0},
         )
@@ -124,7 +123,7 @@ class OnPolicyAgent(Agent):
         self.policy: Policy = self.model.policy
         self.head = head
         self.value: nn.Module = self.model.value
-        self.own_modules = [name for name, given in (("policy", policy), ("value", value)) if given is not None]
+        self.remember_own(policy=policy, value=value)
         self.recurrent = isinstance(net, Recurrent)
         self.observation_stats = RunningMeanStd(self.observations.shape)
         self.reward_scaler = RewardScaler(self.num_envs, self.config.gamma)

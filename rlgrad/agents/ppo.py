@@ -103,7 +103,7 @@ class PPO(OnPolicyAgent):
             loss = config.value_coef * value_loss - objective
             if config.entropy_coef:
                 loss = loss - config.entropy_coef * head.entropy(parameters, batch.masks).mean()
-            norm = self.descend(self.optimizer, self.model, {"total": loss}, config.max_grad_norm)
+            norm = self.descend(self.optimizer, {"total": loss})
             figures.append((-objective.item(), value_loss.item(), norm))
         metrics = self.summary(rollout, ("loss/policy", "loss/value", "optimizer/gradient_norm"), figures)
         # Of the newest batches, so that they say how far the whole update went.

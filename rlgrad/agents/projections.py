@@ -8,7 +8,7 @@ import rlgrad
 from rlgrad import Tensor
 from rlgrad.nn import functional as F
 
-__all__ = ["huber", "project_categorical", "quantile_huber_loss"]
+__all__ = ["project_categorical", "quantile_huber_loss"]
 
 
 def project_categorical(
@@ -72,21 +72,3 @@ def quantile_huber_loss(quantiles: Tensor, targets: Tensor) -> Tensor:
     with rlgrad.no_grad():
         weights = (midpoints - (there < here).to(quantiles.dtype)).abs()
     return (F.smooth_l1_loss(here, there, reduction="none") * weights).mean(2).sum(1)
-
-
-def huber(errors: np.ndarray, weights: np.ndarray | None) -> tuple[float, np.ndarray]:
-    """The weighted mean of the Huber loss of `errors: (n,)`, and its derivative, which is the clipped error.
-
-    Both at once and without a graph, since every update of DQN goes through here.
-
-    Example:
-        >>> huber(np.array([0.5, -3.0]), None)
-        (1.3125, array([ 0.25, -0.5 ]))
-
-    Source: Mnih et al., Human-Level Control through Deep Reinforcement Learning (2015), "Training algorithm".
-    """
-    clipped = errors.clip(-1.0, 1.0)
-    losses = clipped * (errors - 0.5 * clipped)
-    if weights is not None:
-        losses, clipped = losses * weights, clipped * weights
-    return float(losses.sum()) / len(errors), clipped / len(errors)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import rlgrad
-from rlgrad import Tensor, nn, optim
+from rlgrad import nn, optim
 from rlgrad.agents.base import Agent
 from rlgrad.agents.config import AgentConfig, require
 from rlgrad.agents.episodes import play_episodes
@@ -38,7 +38,6 @@ class ReinforceConfig(AgentConfig):
             std 1.
         normalize_observations: shift and scale observations by their running mean and std.
         entropy_coef: weight of the policy's entropy, which rewards exploration.
-        max_grad_norm: the gradient is shortened to this norm where it is longer.
         baseline: learn the value of states, subtract it from returns, and continue truncated episodes with
             it. Without one a time limit counts as the end of the task: the return of a truncated episode is
             the sum of the rewards that were seen.
@@ -58,7 +57,7 @@ class ReinforceConfig(AgentConfig):
     normalize_returns: bool = True
     normalize_observations: bool = False
     entropy_coef: float = 0.0
-    max_grad_norm: float = 0.5
+    max_grad_norm: float | None = 0.5
     baseline: bool = True
     gae_lambda: float = 1.0
     baseline_learning_rate: float = 3e-3
@@ -71,7 +70,7 @@ class ReinforceConfig(AgentConfig):
         super().__post_init__()
         require(
             self,
-            positive=["learning_rate", "baseline_learning_rate", "max_grad_norm"],
+            positive=["learning_rate", "baseline_learning_rate"],
             fractions=["gae_lambda"],
             at_least={"batch_steps": 1, "baseline_epochs": 1, "baseline_batch_size": 1},
         )
@@ -157,7 +156,7 @@ class Reinforce(Agent):
             self.policy = Policy(net, head).to(device)
             baseline = self._network(1, 1.0) if value is None and config.baseline else value
             self.baseline = baseline.to(device) if baseline is not None and config.baseline else None
-        self.own_modules = [name for name, given in (("policy", policy), ("value", value)) if given is not None]
+        self.remember_own(policy=policy, value=value)
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:
@@ -251,7 +250,7 @@ class Reinforce(Agent):
         entropy = self.policy.head.entropy(output).mean()
         policy_loss = -(log_prob * self.tensor(advantage)).mean()
         loss = policy_loss - config.entropy_coef * entropy
-        self._step(self.optimizer, self.policy, {"policy": loss})
+        self.descend(self.optimizer, {"policy": loss})
         metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
 
         if self.baseline is not None:
@@ -265,7 +264,7 @@ class Reinforce(Agent):
                     index = self.tensor(order[start : start + config.baseline_batch_size])
                     error = self.baseline(obs[index]).squeeze(-1) - target[index]
                     baseline_loss = (error * error).mean()
-                    self._step(self.baseline_optimizer, self.baseline, {"baseline": baseline_loss})
+                    self.descend(self.baseline_optimizer, {"baseline": baseline_loss})
                     losses.append(baseline_loss.item())
             metrics["loss/baseline"] = float(np.mean(losses))
             spread = float(returns.var())
@@ -285,6 +284,3 @@ class Reinforce(Agent):
 
     def _normalize(self, encoded: np.ndarray) -> np.ndarray:
         return self.observation_stats.normalize(encoded) if self.config.normalize_observations else encoded
-
-    def _step(self, optimizer: Any, module: nn.Module, losses: dict[str, Tensor]) -> None:
-        self.descend(optimizer, module, losses, self.config.max_grad_norm)

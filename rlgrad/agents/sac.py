@@ -109,6 +109,7 @@ class SAC(OffPolicyAgent):
         config, dim, discrete = self.config, self.actions.dim, self.actions.discrete
         if not discrete:
             require_bounded(self.actions.space, "SAC")
+        self.remember_own(actor=actor, critics=critics)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
             self.policy = SoftPolicy(net, dim, discrete).to(device).eval()
@@ -139,15 +140,15 @@ class SAC(OffPolicyAgent):
         if config.conservative_weight:
             gap = conservative_gap(self.policy, self.critics, obs, next_obs, q, config.sampled_actions, generator)
             critic_loss = critic_loss + config.conservative_weight * gap
-        critic_norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
+        critic_norm = self.descend(self.critic_optimizer, {"critic": critic_loss})
 
         value, log_prob = self.policy.expectations(self.critics, obs, generator)
         actor_loss = (alpha * log_prob - value).mean()
-        actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor", through_others=True)
+        actor_norm = self.descend(self.actor_optimizer, {"actor": actor_loss}, through_others=True)
 
         if config.learn_alpha:
             surplus = log_prob.detach().mean() + self.target_entropy
-            self.minimize(self.alpha_optimizer, -(self.temperature.log_alpha * surplus), "alpha")
+            self.descend(self.alpha_optimizer, {"alpha": -(self.temperature.log_alpha * surplus)})
         polyak_update(self.critics, self.target_critics, config.tau)
         return {
             "loss/critic": critic_loss,

@@ -38,6 +38,8 @@ class TD3Config(OffPolicyConfig):
         policy_delay: updates of the critics for one of the policy.
         noise: what is added to actions while exploring: "gaussian" or "ou", which wanders.
         noise_std: its standard deviation, where the actions' bounds are -1 and 1.
+        noise_dt: of noise that wanders, the time between two steps: larger values wander faster. It swings best in
+            time with an oscillation of n steps where 0.15 times this is about 6 / n.
         target_noise_std: standard deviation of the noise on the target policy's actions.
         target_noise_clip: largest size of it.
     """
@@ -49,13 +51,14 @@ class TD3Config(OffPolicyConfig):
     policy_delay: int = 2
     noise: Literal["gaussian", "ou"] = "gaussian"
     noise_std: float = 0.1
+    noise_dt: float = 0.01
     target_noise_std: float = 0.2
     target_noise_clip: float = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         noises = dict.fromkeys(("noise_std", "target_noise_std", "target_noise_clip"), 0.0)
-        require(self, fractions=["tau"], at_least={"critics": 1, "policy_delay": 1, **noises})
+        require(self, ["noise_dt"], ["tau"], at_least={"critics": 1, "policy_delay": 1, **noises})
         if self.noise not in ("gaussian", "ou"):
             raise ValueError(f"noise must be gaussian or ou, got {self.noise!r}.")
 
@@ -104,6 +107,7 @@ class TD3(OffPolicyAgent):
         super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         require_bounded(self.actions.space, "TD3")
         config, dim = self.config, self.actions.dim
+        self.remember_own(actor=actor, critics=critics)
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = nn.Sequential(*self.make_net(0, dim), nn.Tanh()) if actor is None else actor
             self.actor = net.to(device).eval()
@@ -112,7 +116,7 @@ class TD3(OffPolicyAgent):
         self.target_actor, self.target_critics = target_of(self.actor), target_of(self.critics)
         self.actor_optimizer = self.make_optimizer(self.actor)
         self.critic_optimizer = self.make_optimizer(self.critics)
-        self.noise = make_noise(config.noise, self.num_envs, dim, config.noise_std)
+        self.noise = make_noise(config.noise, self.num_envs, dim, config.noise_std, config.noise_dt)
         self._actor_figures: dict[str, Any] = {}
 
     def act(self, encoded: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
@@ -142,11 +146,11 @@ class TD3(OffPolicyAgent):
             target = rewards + discounts * least(values(self.target_critics, next_obs, next_actions))
         q = values(self.critics, obs, actions)
         critic_loss = squared_error(q, target)
-        norm = self.minimize(self.critic_optimizer, critic_loss, "critic")
+        norm = self.descend(self.critic_optimizer, {"critic": critic_loss})
 
         if self.num_updates % config.policy_delay == 0:
             actor_loss = -values(self.critics[:1], obs, self.actor(obs))[0].mean()
-            actor_norm = self.minimize(self.actor_optimizer, actor_loss, "actor", through_others=True)
+            actor_norm = self.descend(self.actor_optimizer, {"actor": actor_loss}, through_others=True)
             polyak_update(self.critics, self.target_critics, config.tau)
             polyak_update(self.actor, self.target_actor, config.tau)
             self._actor_figures = {"loss/actor": actor_loss, "actor/grad_norm": actor_norm}

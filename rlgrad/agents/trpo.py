@@ -128,7 +128,7 @@ class TRPO(OnPolicyAgent):
         losses = []
         for part in self.minibatches(rollout, config.batch_size, config.value_epochs):
             value_loss = F.mse_loss(self.values_of(part), part.returns)
-            self.descend(self.optimizer, self.value, {"value": value_loss}, config.max_grad_norm)
+            self.descend(self.optimizer, {"value": value_loss})
             losses.append(value_loss.item())
         names = ("loss/policy", "loss/value", "policy/kl", "policy/step_fraction")
         return self.summary(rollout, names, [(-objective.item(), float(np.mean(losses)), moved, shrink)])

@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 import rlgrad
 from rlgrad.agents.heads import make_head
-from rlgrad.agents.objectives import categorical_log_prob, clipped_surrogate
+from rlgrad.agents.objectives import categorical_log_prob, clipped_surrogate, huber_of_chosen
 
 stats = pytest.importorskip("scipy.stats")
 N = 7
@@ -117,3 +117,24 @@ def test_the_operations_have_right_derivatives():
     gains = advantages.numpy()
     by_hand = np.minimum(ratio * gains, ratio.clip(0.8, 1.2) * gains).mean()
     assert clipped_surrogate(log_prob, old, advantages, 0.2).item() == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_huber_loss_of_chosen_values_is_pytorchs(weighted):
+    torch = pytest.importorskip("torch")
+    source = np.random.default_rng(5)
+    values, targets, weights = source.normal(size=(6, 3)) * 2, source.normal(size=6), source.random(6)
+    index = source.integers(3, size=6)
+    theirs = torch.tensor(values, requires_grad=True)
+    chosen = theirs.gather(1, torch.tensor(index)[:, None])[:, 0]
+    losses = torch.nn.functional.huber_loss(chosen, torch.tensor(targets), reduction="none")
+    expected = (losses * torch.tensor(weights) if weighted else losses).mean()
+    expected.backward()
+    ours = rlgrad.tensor(values, requires_grad=True)
+    rest = [rlgrad.from_numpy(array) for array in ([index, targets, weights] if weighted else [index, targets])]
+    loss = huber_of_chosen(ours, *rest)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-12)
+    np.testing.assert_allclose(ours.grad.numpy(), theirs.grad.numpy(), rtol=1e-12)
+    assert rlgrad.autograd.gradcheck(lambda x: huber_of_chosen(x, *rest), (ours,))
+    assert rlgrad.autograd.gradgradcheck(lambda x: huber_of_chosen(x, *rest), (ours,))

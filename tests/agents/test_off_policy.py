@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+import rlgrad
 from rlgrad import nn
 from rlgrad.agents import DQN, SAC, TD3, DDPGConfig, DQNConfig, SACConfig, TD3Config
 from rlgrad.training import NonFiniteError
@@ -251,6 +252,28 @@ def test_a_q_network_of_your_own_takes_the_place_of_the_default_one():
     agent = DQN("CartPole-v1", DQNConfig(learning_starts=20, batch_size=8), q_network=net).learn(40)
     assert agent.q_network is net
     assert agent.predict(np.zeros(4, np.float32)) in (0, 1)
+
+
+def test_loading_asks_for_the_networks_that_were_given(tmp_path):
+    networks = {"actor": nn.Linear(3, 1), "critics": [nn.Linear(4, 1)]}
+    TD3("Pendulum-v1", TD3Config(critics=1, buffer_size=10), **networks).save(tmp_path / "agent")
+    with pytest.raises(ValueError, match=r"given networks of its own: .* as actor=, critics="):
+        TD3.load(tmp_path / "agent")
+    new = {"actor": nn.Linear(3, 1), "critics": [nn.Linear(4, 1)]}
+    TD3.load(tmp_path / "agent", **new)
+    np.testing.assert_array_equal(new["actor"].weight.detach().numpy(), networks["actor"].weight.detach().numpy())
+
+
+def test_a_parameter_that_is_no_number_is_named():
+    agent = dqn("CartPole-v1").learn(66)
+    with rlgrad.no_grad():
+        agent.q_network[2].bias[0] = np.nan
+    before = agent.q_network[0].weight.detach().clone()
+    with pytest.raises(
+        NonFiniteError, match=r"the loss 'q' is nan and the gradient of parameter 'q_network\.0\.weight'"
+    ):
+        agent.learn(70)
+    np.testing.assert_array_equal(agent.q_network[0].weight.detach().numpy(), before.numpy())
 
 
 def test_dropout_is_for_updates_alone():

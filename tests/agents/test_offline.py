@@ -5,6 +5,7 @@ import pytest
 from gymnasium import spaces
 
 import rlgrad
+from rlgrad import nn
 from rlgrad.agents import IQL, SAC, CQLConfig, IQLConfig
 from rlgrad.agents.cql import conservative_gap
 from rlgrad.agents.iql import expectile_loss
@@ -143,3 +144,17 @@ def test_mistakes_in_a_data_set_are_named(tmp_path):
     np.savez(tmp_path / "objects.npz", **{**data, "actions": np.array([{}] * 10, dtype=object)})
     with pytest.raises(ValueError, match="allow_pickle"):
         read_dataset(tmp_path / "objects.npz")
+
+
+def test_iql_takes_networks_of_your_own():
+    actor, value = nn.Linear(2, 4), nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
+    critics = [nn.Linear(4, 1) for _ in range(3)]
+    before = [part.weight.detach().numpy().copy() for part in (actor, value[0], *critics)]
+    networks = {"actor": actor, "critics": critics, "value": value}
+    agent = IQL(lambda: Identity(BOX), IQLConfig(**SMALL), dataset=random_play(BOX, 100), **networks).learn(50)
+    assert agent.policy.net is actor
+    assert agent.value is value
+    assert list(agent.critics) == critics
+    for part, old in zip((actor, value[0], *critics), before, strict=True):
+        assert not np.array_equal(part.weight.detach().numpy(), old)
+    assert agent.own_modules == ["actor", "critics", "value"]

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rlgrad
-from rlgrad.agents.projections import huber, project_categorical, quantile_huber_loss
+from rlgrad.agents.projections import project_categorical, quantile_huber_loss
 
 
 def project_slowly(probabilities, rewards, discounts, v_min, v_max):
@@ -75,16 +75,3 @@ def test_the_quantile_loss_is_least_at_the_quantiles():
             quantiles -= 10.0 * quantiles.grad
     expected = np.quantile(samples, [0.125, 0.375, 0.625, 0.875])
     np.testing.assert_allclose(quantiles.detach().numpy()[0], expected, atol=0.6)
-
-
-@pytest.mark.parametrize("weights", [None, np.array([0.1, 1.0, 0.5, 0.0], np.float32)])
-def test_the_huber_loss_and_its_derivative_are_pytorchs(weights):
-    torch = pytest.importorskip("torch")
-    errors = np.array([0.3, -0.9, 5.0, -1.5], np.float32)
-    given = torch.tensor(errors, requires_grad=True)
-    losses = torch.nn.functional.huber_loss(given, torch.zeros(4), reduction="none")
-    loss = (losses * torch.tensor(np.ones(4, np.float32) if weights is None else weights)).mean()
-    loss.backward()
-    value, slope = huber(errors, weights)
-    assert value == pytest.approx(loss.item(), rel=1e-6)
-    np.testing.assert_allclose(slope, given.grad.numpy(), rtol=1e-6)

@@ -173,7 +173,7 @@ def test_no_registered_derivative_lacks_samples(monkeypatch):
         "chosen",
         "chosen_into",
     }  # of distributions
-    tested_as_modules |= {"clipped_surrogate", "categorical_log_prob"}  # of agents
+    tested_as_modules |= {"clipped_surrogate", "categorical_log_prob", "huber_of_chosen"}  # of agents
     assert sorted(straight_from_functions - elementwise - in_place_or_copies - drawn - tested_as_modules) == []
 
 
