@@ -110,10 +110,13 @@ def _choose(s: Step, condition: str, x: Any, y: Any) -> str:
 
 
 def _softplus(s: Step) -> str:
-    beta = s.attribute("beta")
-    if beta == 1:
-        return s.add("Softplus", s[0])
-    return s.add("Div", s.add("Softplus", s.add("Mul", s[0], s.constant(beta))), s.constant(beta))
+    beta, threshold = s.attribute("beta"), s.attribute("threshold")
+    scaled = s[0] if beta == 1 else s.add("Mul", s[0], s.constant(beta))
+    y = s.add("Softplus", scaled)
+    y = y if beta == 1 else s.add("Div", y, s.constant(beta))
+    if threshold >= 20:  # where the bend is over
+        return y
+    return _choose(s, s.add("Greater", scaled, s.constant(threshold)), s[0], y)
 
 
 def _gelu(s: Step) -> str:
@@ -137,7 +140,7 @@ def _shrink(s: Step, keep: bool) -> str:
     lambd = s.attribute("lambd")
     if lambd < 0:
         return s[0] if keep else s.add("Sub", s[0], s.add("Mul", s.add("Sign", s[0]), s.constant(lambd)))
-    return s.add("Shrink", s[0], lambd=lambd, bias=0.0 if keep else lambd)
+    return s.add("Shrink", s[0], lambd=float(lambd), bias=0.0 if keep else float(lambd))
 
 
 def _masked_fill(s: Step) -> str:

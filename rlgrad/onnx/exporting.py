@@ -126,7 +126,7 @@ def _check_inputs(module: Module, inputs: tuple[Tensor, ...], batch_dim: int | N
 def _changed(tensor: Tensor) -> Tensor:
     """Other values of the same kind: turned round, and for floats a little smaller."""
     array = np.flip(tensor._array)
-    return wrap(np.ascontiguousarray(array * array.dtype.type(0.9) if array.dtype.kind == "f" else array))
+    return wrap(np.array(array * array.dtype.type(0.9) if array.dtype.kind == "f" else array, order="C"))
 
 
 def _larger(tensor: Tensor, dim: int) -> Tensor:

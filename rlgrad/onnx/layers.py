@@ -63,26 +63,25 @@ def _pads(s: Step, dilation: Sequence[int]) -> list[int]:
     return [*pad, *after]
 
 
+def _pooled(s: Step, kind: str, **attributes: Any) -> str:
+    """A node over the windows, which always has a batch."""
+    kernel, first = list(s.attribute("kernel")), s.integers([0])
+    single = s.rank == len(kernel) + 1
+    x = s.add("Unsqueeze", s[0], first) if single else s[0]
+    y = s.add(kind, x, kernel_shape=kernel, strides=list(s.attribute("stride")), **attributes)
+    return str(s.add("Squeeze", y, first) if single else y)
+
+
 def _max_pool(s: Step) -> list[str]:
-    dilation = s.attribute("dilation")
-    kernel, stride = list(s.attribute("kernel")), list(s.attribute("stride"))
-    return [
-        s.add("MaxPool", s[0], kernel_shape=kernel, strides=stride, dilations=list(dilation), pads=_pads(s, dilation))
-    ]
+    dilation = list(s.attribute("dilation"))
+    return [_pooled(s, "MaxPool", dilations=dilation, pads=_pads(s, dilation))]
 
 
 def _avg_pool(s: Step) -> str:
-    kernel, scale = list(s.attribute("kernel")), s.attribute("scale")
+    kernel, scale = s.attribute("kernel"), s.attribute("scale")
     if isinstance(scale, tuple):  # of each dimension's windows
         scale = functools.reduce(np.multiply.outer, [np.asarray(part) for part in scale])
-    mean = s.add(
-        "AveragePool",
-        s[0],
-        kernel_shape=kernel,
-        strides=list(s.attribute("stride")),
-        pads=_pads(s, (1,) * len(kernel)),
-        count_include_pad=1,
-    )
+    mean = _pooled(s, "AveragePool", pads=_pads(s, (1,) * len(kernel)), count_include_pad=1)
     factor = np.asarray(scale, np.float64) * math.prod(kernel)
     return mean if np.allclose(factor, 1, rtol=1e-6) else s.add("Mul", mean, s.constant(factor))
 

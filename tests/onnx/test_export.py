@@ -179,6 +179,24 @@ def test_a_model_of_fixed_size(tmp_path):
         run(path, draw(3, 3))
 
 
+FIXED = {
+    "MaxPool2d": (lambda: nn.MaxPool2d(2, 1, 1), (3, 5, 4)),
+    "AvgPool1d": (lambda: nn.AvgPool1d(3, 2, 1), (3, 8)),
+    "AvgPool2d, counting what is there": (lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False), (2, 6, 7)),
+    "LPPool2d": (lambda: nn.LPPool2d(2, 3), (3, 6, 6)),
+    "Tanh of a number": (nn.Tanh, ()),
+    "Softplus": (lambda: nn.Softplus(0.5, threshold=-1), (3, 4)),
+    "Softshrink": (lambda: nn.Softshrink(1), (3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_inputs_without_a_batch(name, tmp_path):
+    build, shape = FIXED[name]
+    path = rlgrad.onnx.export(build(), rlgrad.from_numpy(np.array(draw(*shape))), tmp_path / "m.onnx", batch_dim=None)
+    assert_same(path, build(), np.array(draw(*shape) * 2, np.float32))
+
+
 class Policy(nn.Module):
     """Observations with running statistics and the last action, to the best action, its probability and a value."""
 
