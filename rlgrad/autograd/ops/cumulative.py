@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.define import method, one_dim, public, spread
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reductions import (
@@ -18,7 +18,6 @@ from rlgrad.autograd.ops.reductions import (
     _floating,
     _not_empty,
     _reversed_cumsum,
-    _spread,
     _with_index,
 )
 from rlgrad.autograd.ops.writing import renamed
@@ -59,9 +58,9 @@ def _prod_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dim: Any, keepdim
     if dim is None:
         flat = ns.reshape(a, (-1,))
         return ns.reshape(_prod_vjp(ns, g, flat, out, flat.shape, 0, False), a_shape)
-    g = _spread(ns, g, a_shape, (dim,), keepdim)
+    g = spread(ns, g, a_shape, (dim,), keepdim)
     if not _has_zero(ns, a):
-        return g * _spread(ns, out, a_shape, (dim,), keepdim) / a
+        return g * spread(ns, out, a_shape, (dim,), keepdim) / a
     if not ns.recorded:
         return g * ns.product_of_others(a, dim)
     wide, left_out = _others(tuple(a_shape), dim)

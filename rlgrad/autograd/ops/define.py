@@ -349,6 +349,13 @@ def many_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
     return (dims or None) if ndim else None
 
 
+def spread(ns: Any, g: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:
+    """Give a reduction's gradient the rank of its input again, so that it broadcasts against it."""
+    if not keepdim and dims is not None and shape:
+        g = ns.reshape(g, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+    return g
+
+
 def _no_dims(dim: int) -> tuple[int, ...] | None:
     one_dim(dim, 0)
     return None

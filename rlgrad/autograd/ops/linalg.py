@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, public
-from rlgrad.autograd.ops.inplace import with_out, write_out
+from rlgrad.autograd.ops.define import many_dims, method, public, spread
+from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -194,8 +194,9 @@ def _rmatmul(self: Tensor, other: Any) -> Any:
 Tensor.__matmul__, Tensor.__rmatmul__ = _matmul, _rmatmul  # type: ignore[method-assign, attr-defined]
 
 
-@with_out()
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def vector_norm(
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
     """The ``ord``-norm of all elements, or of each vector along ``dim``.
 
     Args:
@@ -203,10 +204,11 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     """
     if dtype is not None:
         x = x.to(dtype)
-    if not x.is_floating_point():
+    kind = x._array.dtype
+    if kind.kind != "f":
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype!r}")
-    if x._array.dtype.itemsize < 4:  # squares of halves overflow
-        return vector_norm(x.float(), ord, dim, keepdim).to(x.dtype)
+    if kind.itemsize < 4:  # squares of halves overflow
+        return vector_norm(x.float(), ord, dim, keepdim, dtype=dtype, out=out).to(x.dtype)
     dims = many_dims(dim, x._array.ndim)
     if not x._array.size and (ord < 0 or ord == math.inf):
         shape = x._array.shape
@@ -215,12 +217,19 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an "
                 f"identity (shape {list(shape)}, dim {dim})"
             )
-    return apply(_norm, (x,), (float(ord), dims, keepdim))
+    result = apply(_norm, (x,), (float(ord), dims, keepdim))
+    return result if out is None else write_out(out, result, True)
 
 
 def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
     if p == 2:
-        return xp.sqrt((a * a).sum(axis=dims, keepdims=keepdim))
+        if dims is None and not keepdim and a.flags.c_contiguous:
+            flat = a.reshape(-1)
+            return xp.sqrt(flat.dot(flat))
+        squares = a * a
+        return xp.sqrt(
+            xp.add.reduce(squares, dims, None, None, keepdim) if xp is np else squares.sum(dims, keepdims=keepdim)
+        )
     if p == 1:
         return abs(a).sum(axis=dims, keepdims=keepdim)
     if p == 0:
@@ -231,11 +240,11 @@ def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
 
 
 def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any, keepdim: Any) -> Any:
-    from rlgrad.autograd.ops.reductions import _spread
-
     if p == 0:
         return ns.zeros_like(a)
-    g, out = _spread(ns, g, a_shape, dims, keepdim), _spread(ns, out, a_shape, dims, keepdim)
+    g, out = spread(ns, g, a_shape, dims, keepdim), spread(ns, out, a_shape, dims, keepdim)
+    if p == 2 and not ns.recorded and out.all():
+        return a * (g / out)
     if p == 1:
         return g * ns.sign(a)
     if abs(p) == math.inf:  # in equal parts to all that have the norm's magnitude

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, one_dim, public
-from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
+from rlgrad.autograd.ops.define import many_dims, method, one_dim, public, spread
+from rlgrad.autograd.ops.inplace import inplace, write_out, write_outs
+from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -18,15 +19,8 @@ from rlgrad.backend.devices import module_of
 Dims = int | tuple[int, ...] | list[int] | None
 
 
-def _spread(ns: Any, g: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:
-    """Give a reduction's gradient the rank of its input again, so that it broadcasts against it."""
-    if not keepdim and dims is not None and shape:
-        g = ns.reshape(g, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
-    return g
-
-
 def _sum_vjp(ns: Any, g: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
-    return ns.expand(_spread(ns, g, a_shape, dims, keepdim), a_shape)
+    return ns.expand(spread(ns, g, a_shape, dims, keepdim), a_shape)
 
 
 def _count(shape: tuple[int, ...], dims: Any) -> int:
@@ -38,7 +32,7 @@ def _count(shape: tuple[int, ...], dims: Any) -> int:
 
 def _mean_vjp(ns: Any, g: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
     count = _count(a_shape, dims)
-    return ns.expand(_spread(ns, g * (1.0 / count) if count else g, a_shape, dims, keepdim), a_shape)
+    return ns.expand(spread(ns, g * (1.0 / count) if count else g, a_shape, dims, keepdim), a_shape)
 
 
 def _sum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
@@ -130,7 +124,7 @@ def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> 
 def _var_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
     freedom = builtins.max(_count(a_shape, dims) - correction, 0)
     scale = 2.0 / freedom if freedom else float("nan")
-    return _spread(ns, g, a_shape, dims, keepdim) * ((a - ns.mean(a, dims, True)) * scale)
+    return spread(ns, g, a_shape, dims, keepdim) * ((a - ns.mean(a, dims, True)) * scale)
 
 
 _var = Op("var", _var_forward, (_var_vjp,))
@@ -244,15 +238,15 @@ Op("hits", lambda xp, a, out: ((a == out) | ((a != a) & (out != out))).astype(a.
 
 def _extreme_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
     """Gradient of the extreme of everything, in equal parts to all that equal it."""
-    hits = ns.hits(a, _spread(ns, out, a_shape, dims, keepdim))
+    hits = ns.hits(a, spread(ns, out, a_shape, dims, keepdim))
     count = ns.sum(hits, dims, True)
-    return hits * (_spread(ns, g, a_shape, dims, keepdim) / (count + (count == 0)))  # none if ``.data`` was changed
+    return hits * (spread(ns, g, a_shape, dims, keepdim) / (count + (count == 0)))  # none if ``.data`` was changed
 
 
 def _ties_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
     """The same along dimensions; where the extreme is NaN, so is the gradient."""
-    hits = ns.mask(a == _spread(ns, out, a_shape, dims, keepdim), a)
-    return hits * (_spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
+    hits = ns.mask(a == spread(ns, out, a_shape, dims, keepdim), a)
+    return hits * (spread(ns, g, a_shape, dims, keepdim) / ns.sum(hits, dims, True))
 
 
 _amax = Op("amax", lambda xp, a, dims, keepdim: a.max(axis=dims, keepdims=keepdim), (_ties_vjp,))
@@ -452,7 +446,7 @@ def _nansum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
 
 
 def _nansum_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
-    return ns.where(a == a, ns.expand(_spread(ns, g, a_shape, dims, keepdim), a_shape), 0)
+    return ns.where(a == a, ns.expand(spread(ns, g, a_shape, dims, keepdim), a_shape), 0)
 
 
 _nansum = Op("nansum", _nansum_forward, (_nansum_vjp,))
@@ -527,8 +521,8 @@ def _logsumexp_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
 
 
 def _logsumexp_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
-    weights = ns.exp(a - _spread(ns, out, a_shape, dims, keepdim))
-    return _spread(ns, g, a_shape, dims, keepdim) * weights
+    weights = ns.exp(a - spread(ns, out, a_shape, dims, keepdim))
+    return spread(ns, g, a_shape, dims, keepdim) * weights
 
 
 _logsumexp = Op("logsumexp", _logsumexp_forward, (_logsumexp_vjp,))
@@ -543,19 +537,22 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | N
     return result if out is None else write_out(out, result)
 
 
-@with_out()
 @method
-def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The ``p``-norm of all elements, or of each vector along ``dim`` (see ``linalg.vector_norm``)."""
-    from rlgrad.autograd.ops.linalg import vector_norm
-
     if p == "nuc":
         from rlgrad.autograd.ops.matrix_norms import matrix_norm
 
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if p is None or p == "fro":
-        p = 2
-    return vector_norm(input, p, dim, keepdim, dtype=dtype)
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype=dtype, out=out)
 
 
 inplace(cumsum)
