@@ -81,13 +81,25 @@ def _stream(generator: Generator | None) -> np.random.Generator:
 
 @_initializer
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform numbers in [a, b)."""
+    """Fill with uniform numbers in [a, b).
+
+    Args:
+        tensor: filled in place.
+        a, b: bounds.
+        generator: owns the draw, the default one unless given.
+    """
     return _set(tensor, _stream(generator).uniform(a, b, tensor.shape))
 
 
 @_initializer
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers."""
+    """Fill with normal numbers.
+
+    Args:
+        tensor: filled in place.
+        mean, std: of the numbers.
+        generator: owns the draw, the default one unless given.
+    """
     return _set(tensor, _stream(generator).normal(mean, std, tensor.shape))
 
 
@@ -157,7 +169,12 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @_initializer
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution kernel pass its input through."""
+    """Make a convolution kernel pass its input through.
+
+    Args:
+        tensor: kernel of a convolution in one to three dimensions, filled in place.
+        groups: of the convolution.
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.shape[0] % groups:
@@ -180,14 +197,26 @@ def _fans(tensor: Tensor) -> tuple[int, int]:
 
 @_initializer
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010)."""
+    """Uniform with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010).
+
+    Args:
+        tensor: two dimensions or more, filled in place.
+        gain: factor of the spread, see :func:`calculate_gain`.
+        generator: owns the draw, the default one unless given.
+    """
     bound = gain * math.sqrt(6.0 / sum(_fans(tensor)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 @_initializer
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010)."""
+    """Normal with variance ``2 gain^2 / (fan_in + fan_out)`` (Glorot and Bengio 2010).
+
+    Args:
+        tensor: two dimensions or more, filled in place.
+        gain: factor of the spread, see :func:`calculate_gain`.
+        generator: owns the draw, the default one unless given.
+    """
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_fans(tensor))), generator)
 
 
@@ -213,7 +242,15 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform with variance ``gain^2 / fan`` (He et al. 2015)."""
+    """Uniform with variance ``gain^2 / fan`` (He et al. 2015).
+
+    Args:
+        tensor: two dimensions or more, filled in place.
+        a: negative slope, for ``leaky_relu``.
+        mode: ``"fan_in"`` keeps the variance forward, ``"fan_out"`` backward.
+        nonlinearity: what follows, see :func:`calculate_gain`.
+        generator: owns the draw, the default one unless given.
+    """
     if _is_empty(tensor):
         return tensor
     bound = math.sqrt(3.0) * _kaiming_std(tensor, a, mode, nonlinearity)
@@ -228,7 +265,15 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with variance ``gain^2 / fan`` (He et al. 2015)."""
+    """Normal with variance ``gain^2 / fan`` (He et al. 2015).
+
+    Args:
+        tensor: two dimensions or more, filled in place.
+        a: negative slope, for ``leaky_relu``.
+        mode: ``"fan_in"`` keeps the variance forward, ``"fan_out"`` backward.
+        nonlinearity: what follows, see :func:`calculate_gain`.
+        generator: owns the draw, the default one unless given.
+    """
     if _is_empty(tensor):
         return tensor
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
@@ -236,7 +281,19 @@ def kaiming_normal_(
 
 @_initializer
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Rows (or columns, the fewer) orthonormal, times ``gain`` (Saxe et al. 2013)."""
+    """Rows (or columns, the fewer) orthonormal, times ``gain`` (Saxe et al. 2013).
+
+    Args:
+        tensor: two dimensions or more, all but the first taken together; filled in place.
+        gain: factor, such as ``sqrt(2)`` before a ReLU.
+        generator: owns the draw, the default one unless given.
+
+    Example:
+        >>> import rlgrad
+        >>> weight = orthogonal_(rlgrad.empty(2, 3))
+        >>> rlgrad.allclose(weight @ weight.T, rlgrad.eye(2), atol=1e-6)
+        True
+    """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -251,7 +308,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None =
 
 @_initializer
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Normal numbers with a share ``sparsity`` of each column set to zero."""
+    """Normal numbers with a share ``sparsity`` of each column set to zero.
+
+    Args:
+        tensor: a matrix, filled in place.
+        sparsity: share of zeros in each column.
+        std: of the other numbers.
+        generator: owns the draw, the default one unless given.
+    """
     if tensor.ndim != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     stream = _stream(generator)
