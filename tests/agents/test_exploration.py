@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import rlgrad
+from rlgrad.agents import TD3, TD3Config
 from rlgrad.agents.exploration import GaussianNoise, NoisyLinear, OrnsteinUhlenbeckNoise, make_noise
 
 
@@ -35,6 +36,16 @@ def test_ou_noise_starts_anew_where_an_episode_ended_and_is_saved():
     other = OrnsteinUhlenbeckNoise(3, 2, std=1.0)
     other.load_state_dict(noise.state_dict())
     np.testing.assert_array_equal(noise.draw(np.random.default_rng(1)), other.draw(np.random.default_rng(1)))
+
+
+def test_noise_of_td3_wanders_as_fast_as_set():
+    config = TD3Config(noise="ou", noise_std=0.5, noise_dt=0.5, buffer_size=500)
+    noise, rng = TD3("Pendulum-v1", config, num_envs=500).noise, np.random.default_rng(0)
+    values = np.array([noise.draw(rng)[:, 0].copy() for _ in range(200)])[100:]
+    # A step forgets theta dt of the value, and adds a normal number of std sqrt(dt).
+    assert np.corrcoef(values[:-1].ravel(), values[1:].ravel())[0, 1] == pytest.approx(1 - 0.15 * 0.5, abs=0.01)
+    assert np.std(values[1:] - (1 - 0.15 * 0.5) * values[:-1]) == pytest.approx(0.5 * np.sqrt(0.5), rel=0.02)
+    assert isinstance(make_noise("gaussian", 1, 1, 0.1), GaussianNoise)
 
 
 def test_noisy_layers_are_random_in_training_and_plain_in_evaluation():
