@@ -76,6 +76,7 @@ ALGEBRA: dict[str, Callable[[Any], list[Any]]] = {
         s(m.normal(2, 3), m.normal(4, 3)),
         s(m.normal(2, 3), m.normal(2, 3), 1.0),
         s(m.normal(2, 2, 3), m.normal(2, 1, 3), math.inf),
+        s(m.normal(2, 2, 3), m.normal(4, 3), 2.0, "use_mm_for_euclid_dist"),
     ],
     "einsum": lambda m: [
         s("ij,jk->ik", m.normal(2, 3), m.normal(3, 4)),
