@@ -202,6 +202,8 @@ def lp_pool1d(
     input: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False
 ) -> Tensor:
     """The ``norm_type``-norm of each window, for inputs of one sign."""
+    if not isinstance(kernel_size, int):
+        raise TypeError(f"lp_pool1d(): kernel_size must be an int, not {type(kernel_size).__name__}")
     return _lp_pool(avg_pool1d, 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
