@@ -69,11 +69,12 @@ def _leading_to(roots: Iterable[Node], targets: set[Node]) -> set[Node]:
     return useful
 
 
-def _push(queue: list[tuple[float, int, Node]], only: Node | None, node: Node) -> None:
-    """Put a node on the heap, after the one that was alone until now."""
+def _push(queue: list[tuple[float, int, Node]], only: Node | None, node: Node) -> Node | None:
+    """Put a node on the heap, after the one that was alone until now; returns which is alone then: none."""
     if only is not None:
         heappush(queue, (-only.seq, id(only), only))
     heappush(queue, (-node.seq, id(node), node))
+    return None
 
 
 def walk(
@@ -109,11 +110,7 @@ def walk(
         if known is None:
             table[node] = grad
             if table is pending:
-                if only is None and not queue:
-                    only = node
-                else:
-                    _push(queue, only, node)
-                    only = None
+                only = node if only is None and not queue else _push(queue, only, node)
         else:
             table[node] = known + grad
         borrowed.add(node)
@@ -139,11 +136,7 @@ def walk(
             parts = pending.get(source)
             if parts is None:
                 parts = pending[source] = {}
-                if only is None and not queue:
-                    only = source
-                else:
-                    _push(queue, only, source)
-                    only = None
+                only = source if only is None and not queue else _push(queue, only, source)
             known = parts.get(node.index)  # a saved output of a recorded derivative leads to the same output
             parts[node.index] = grad if known is None else known + grad
             continue
@@ -193,11 +186,7 @@ def walk(
             if known is None:
                 table[edge] = result
                 if table is pending:
-                    if only is None and not queue:
-                        only = edge
-                    else:
-                        _push(queue, only, edge)
-                        only = None
+                    only = edge if only is None and not queue else _push(queue, only, edge)
                 if result is grad or shares or result.__class__ is not _ndarray or result.base is not None:
                     borrowed.add(edge)
             elif recorded or edge not in owned:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from rlgrad.backend.kernels.fused import NotElementwise, Recording
+from rlgrad.backend.kernels.recording import NotElementwise, Recording
 from rlgrad.optim.flat import Flat
 
 if TYPE_CHECKING:

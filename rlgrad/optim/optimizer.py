@@ -261,7 +261,7 @@ class Optimizer(Stateful):
         """Turn ``grad`` into what is to be subtracted from the parameters, and bring ``state`` up to date.
 
         Args:
-            xp: NumPy or CuPy; on a GPU first a :class:`~rlgrad.backend.kernels.fused.Recording`, for which CuPy steps
+            xp: NumPy or CuPy; on a GPU first a :class:`~rlgrad.backend.kernels.recording.Recording`, for which CuPy steps
                 in where an update asks for more than arithmetic on each element.
             group: the options.
             step: number of this update, from 1.

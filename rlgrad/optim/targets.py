@@ -148,7 +148,7 @@ class _Part:
 
 def _move_on_gpu(pairs: list[tuple[Any, Any]], share: float) -> None:
     """Each pair in one kernel."""
-    from rlgrad.backend.kernels.fused import Recording
+    from rlgrad.backend.kernels.recording import Recording
 
     xp = Recording()
     source, target = xp.variable("source"), xp.variable("target")

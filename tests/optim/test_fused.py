@@ -8,7 +8,7 @@ import pytest
 
 import rlgrad
 from rlgrad import nn, optim
-from rlgrad.backend.kernels import fused
+from rlgrad.backend.kernels import recording
 from rlgrad.optim import flat, targets
 
 from ..compiled_for_cpu import COMPILER, CompiledForCPU
@@ -41,18 +41,18 @@ def like_a_gpu(monkeypatch):
         pytest.skip("no C compiler")
     monkeypatch.setattr(CompiledForCPU, "calls", 0)
     library = types.SimpleNamespace(**vars(np), ElementwiseKernel=CompiledForCPU)
-    fused._kernel.cache_clear()
+    recording._kernel.cache_clear()
 
     @contextlib.contextmanager
     def switched():
         with monkeypatch.context() as patch:
-            patch.setattr(fused, "cupy", lambda: library)
+            patch.setattr(recording, "cupy", lambda: library)
             for module in (flat, targets):
                 patch.setattr(module, "module_of", lambda array: library)
             yield
 
     yield switched
-    fused._kernel.cache_clear()
+    recording._kernel.cache_clear()
 
 
 def leaves(dtype, device, apart):
@@ -107,7 +107,7 @@ def test_numbers_are_no_part_of_the_kernel(like_a_gpu):
     with like_a_gpu():
         walk("Adam", {"lr": 0.1}, np.float32)
         walk("Adam", {"lr": 0.2, "betas": (0.5, 0.6)}, np.float64)
-    assert fused._kernel.cache_info().currsize == 1
+    assert recording._kernel.cache_info().currsize == 1
 
 
 @pytest.mark.parametrize("name", ["Adam", "Adamax", "Lion", "Rprop"])
@@ -164,11 +164,11 @@ def test_other_updates_run_as_array_calls(like_a_gpu):
 
 
 def test_a_recording_does_not_choose_by_its_elements():
-    xp = fused.Recording()
+    xp = recording.Recording()
     x = xp.variable("x")
-    with pytest.raises(fused.NotElementwise, match="elements"):
+    with pytest.raises(recording.NotElementwise, match="elements"):
         assert x > 0
-    with pytest.raises(fused.NotElementwise, match="ndarray"):
+    with pytest.raises(recording.NotElementwise, match="ndarray"):
         x + np.zeros(2)
-    with pytest.raises(fused.NotElementwise, match="cumsum"):
+    with pytest.raises(recording.NotElementwise, match="cumsum"):
         xp.cumsum(x)
