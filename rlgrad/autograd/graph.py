@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 next_sequence = itertools.count(1).__next__
 leaf_lock = threading.RLock()
 """Held while leaves take their gradients, the one thing that backward passes in several threads share."""
-_new = object.__new__
 _ndarray = np.ndarray
 
 FREED = ("freed",)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,6 @@ _ndarray = np.ndarray
 _new = object.__new__
 _HERE = os.path.dirname(__file__) + os.sep
 _version_of = itemgetter(0)
-_cell_of: Callable[[Any], list[int]] = attrgetter("_cell")
 _no_cell = [0]  # stands for the version of an optional input that was not given
 Vjp = Callable[..., Any]
 
@@ -208,13 +207,16 @@ def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] 
         return _apply_one(op, tensors[0], attributes)  # type: ignore[arg-type]
     arrays: list[Any] = []
     edges: list[Any] = []
+    cells: list[Any] = []
     mask, bit = 0, 1
     for tensor in tensors:  # one loop and no comprehensions: each would cost a call of its own
         if tensor is None:
             arrays.append(None)
             edges.append(None)
+            cells.append(_no_cell)
         else:
             arrays.append(tensor._array)
+            cells.append(tensor._cell)
             edge = tensor._edge
             if edge is not None:
                 if edge is VIEW:
@@ -233,8 +235,8 @@ def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] 
         if plan is None:
             plan = op.masks[mask] = op.plan_for(edges)
         if op.multiple:
-            return _record_several(op, plan, tensors, arrays, tuple(edges), attributes, out)
-        return record(op, plan, tensors, arrays, tuple(edges), attributes, out)
+            return _record_several(op, plan, tensors, arrays, edges, cells, attributes, out)
+        return record(op, plan, tensors, arrays, edges, cells, attributes, out)
     if op.multiple:
         return tuple(
             [_view_of(op, tensors[0], attributes, None, o, i) if op.view else wrap(o) for i, o in enumerate(out)]
@@ -256,7 +258,7 @@ def _apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...]) -> Tensor:
     plan = op.masks.get(1)
     if plan is None:
         plan = op.masks[1] = op.plan_for((edge,))
-    node = _new(op.node)
+    node = op.node()
     node.plan = plan
     node.edges = (edge,)
     node.seq = next_sequence()
@@ -305,7 +307,7 @@ def apply_list(op: Op, tensors: Sequence[Tensor], attributes: tuple[Any, ...] = 
         flows = flows or edge is not None
     out = op.forward(xp or array_module(op, arrays), arrays, *attributes)
     if flows and modes.grad:
-        return record(op, op.plan(()), (), [], tuple(edges), attributes, out)
+        return record(op, op.plan(()), (), (), edges, (), attributes, out)
     return wrap(out)
 
 
@@ -313,17 +315,22 @@ def record(
     op: Op,
     plan: Plan,
     tensors: Sequence[Tensor | None],
-    arrays: list[Any],
-    edges: tuple[Any, ...],
+    arrays: Sequence[Any],
+    edges: Sequence[Any],
+    cells: Sequence[list[int]],
     attributes: tuple[Any, ...],
     out: Any,
 ) -> Tensor:
-    """The output of an op as a tensor that remembers how it was computed."""
+    """The output of an op as a tensor that remembers how it was computed.
+
+    Args:
+        cells: the version cells of the tensors.
+    """
     if out.__class__ is not _ndarray and isinstance(out, np.generic):
         out = np.asarray(out)
-    node = _new(op.node)
+    node = op.node()
     node.plan = plan
-    node.edges = edges
+    node.edges = tuple(edges)
     node.seq = next_sequence()
     node.hooks = None
     node.shape = out.shape
@@ -340,8 +347,8 @@ def record(
     if plan.shapes:
         node.saved += tuple([arrays[i].shape for i in plan.shapes])
     if plan.tensors:
-        node.cells = cells = _cells(plan.keep((*tensors, result)))
-        node.versions = tuple(map(_version_of, cells))
+        node.cells = kept = plan.keep((*cells, result._cell))
+        node.versions = (kept[0][0],) if len(kept) == 1 else tuple(map(_version_of, kept))
     else:
         node.cells = node.versions = ()
     if modes.traced:
@@ -349,34 +356,32 @@ def record(
     return result
 
 
-def _cells(tensors: Iterable[Tensor | None]) -> tuple[list[int], ...]:
-    try:
-        return tuple(map(_cell_of, tensors))
-    except AttributeError:  # an optional input was not given
-        return tuple([_no_cell if tensor is None else tensor._cell for tensor in tensors])
-
-
 def _record_several(
     op: Op,
     plan: Plan,
     tensors: Sequence[Tensor | None],
-    arrays: list[Any],
-    edges: tuple[Any, ...],
+    arrays: Sequence[Any],
+    edges: Sequence[Any],
+    cells: Sequence[list[int]],
     attributes: tuple[Any, ...],
     outs: Sequence[Any],
 ) -> tuple[Tensor, ...]:
     """:func:`record` for an op with several outputs."""
-    node = _new(op.node)
+    node = op.node()
     node.plan = plan
-    node.edges = edges
+    node.edges = tuple(edges)
     node.seq = next_sequence()
     node.hooks = None
     node.shape, node.dtype = outs[0].shape, outs[0].dtype
     results = tuple([_output_of(op, node, tensors, attributes, index, out) for index, out in enumerate(outs)])
     node.saved = plan.pick((*arrays, *attributes, *outs))
-    node.saved += tuple([arrays[i].shape for i in plan.shapes])
-    node.cells = _cells(plan.keep((*tensors, *results)))
-    node.versions = tuple(map(_version_of, node.cells))
+    if plan.shapes:
+        node.saved += tuple([arrays[i].shape for i in plan.shapes])
+    if plan.tensors:
+        node.cells = kept = plan.keep((*cells, *[result._cell for result in results]))
+        node.versions = tuple(map(_version_of, kept))
+    else:
+        node.cells = node.versions = ()
     if modes.traced:
         trace(node)
     return results
@@ -395,22 +400,32 @@ def _output_of(op: Op, node: Node, tensors: Sequence[Any], attributes: Any, inde
 def _view_of(op: Op, base: Tensor | None, attributes: Any, edge: Any, out: Any, index: int | None = None) -> Tensor:
     """Wrap an array that shares ``base``'s memory, remembering how to take the same view again."""
     assert base is not None
-    result = wrap(out)
     if op.name == "reshape" and not (  # a reshape that had to copy
         base._array.flags.c_contiguous or np.may_share_memory(out, base._array)
     ):
+        result = wrap(out)
         result._edge = edge
         return result
+    result = _new(Tensor)
+    result._array = out
     result._cell = cell = base._cell
-    if cell.__class__ is not list:
-        return result  # of an inference tensor, whose views are not tracked
-    link = (op, attributes, index)
+    result._extra = None
+    if cell.__class__ is not list:  # of an inference tensor, whose views are not tracked
+        result._edge = result._view = None
+        return result
+    result._edge = VIEW
+    result._view = view = ViewInfo()
     outer = base._view
     if outer is None:
-        result._view = ViewInfo(base, (link,), edge, cell[0], modes.grad)
+        view.base = base
+        view.chain = ((op, attributes, index),)
+        view.tracked = modes.grad
     else:
-        result._view = ViewInfo(outer.base, (*outer.chain, link), edge, cell[0], modes.grad and outer.tracked)
-    result._edge = VIEW
+        view.base = outer.base
+        view.chain = (*outer.chain, (op, attributes, index))
+        view.tracked = modes.grad and outer.tracked
+    view.node = edge
+    view.version = cell[0]
     return result
 
 

@@ -60,9 +60,11 @@ class ViewInfo:
     """
 
     __slots__ = ("base", "chain", "node", "tracked", "version")
-
-    def __init__(self, base: Tensor, chain: tuple[Any, ...], node: Node | None, version: int, tracked: bool) -> None:
-        self.base, self.chain, self.node, self.version, self.tracked = base, chain, node, version, tracked
+    base: Tensor
+    chain: tuple[tuple[Any, tuple[Any, ...], int | None], ...]
+    node: Node | None
+    version: int
+    tracked: bool
 
     def edge(self, view: Tensor) -> Node | None:
         """The view's present edge, renewed from the base if something was written in place since."""

@@ -38,7 +38,7 @@ def finish(op: Op, tensors: Sequence[Any], arrays: Sequence[Any], edges: tuple[A
     if modes.grad and any(edge is not None for edge in edges) and op.differentiable and out.dtype.kind == "f":
         numbers = tuple([i for i, t in enumerate(tensors) if not isinstance(t, Tensor)])
         plan = op.plan(tuple([i for i, edge in enumerate(edges) if edge is not None]), numbers)
-        node = _new(op.node)
+        node = op.node()
         node.plan, node.edges, node.seq, node.hooks = plan, edges, next_sequence(), None
         node.shape, node.dtype = result._array.shape, result._array.dtype
         saved = plan.pick((*arrays, result._array))
@@ -209,7 +209,7 @@ def binary(
                 tensor._cell = new_cell()
             tensor._edge = None
             return tensor
-        tensor._edge = node = _new(node_class)
+        tensor._edge = node = node_class()
         node.plan = plan
         node.edges = (edge, other_edge)
         node.seq = next_sequence()
@@ -289,7 +289,7 @@ def unary(
                 tensor._cell = new_cell()
             tensor._edge = None
             return tensor
-        tensor._edge = node = _new(node_class)
+        tensor._edge = node = node_class()
         node.plan = plan
         node.edges = (edge,)
         node.seq = next_sequence()

@@ -17,7 +17,6 @@ from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 _ndarray = np.ndarray
-_new = object.__new__
 
 
 def inplace(function: Callable[..., Any], name: str | None = None) -> Callable[..., Tensor]:
@@ -175,7 +174,7 @@ def rebase(target: Tensor, edge: Node | None) -> None:
     assert view is not None
     base = view.base
     base_edge = edge_of(base)
-    node = _new(view_scatter.node)
+    node = view_scatter.node()
     node.plan = view_scatter.plan(tuple(i for i, e in enumerate((base_edge, edge)) if e is not None))
     node.edges = (base_edge, edge)
     node.seq, node.hooks = next_sequence(), None

@@ -22,7 +22,6 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.kernels import jit
 
 _ndarray = np.ndarray
-_new = object.__new__
 _zero = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
 _one = {kind: np.ones((), kind) for kind in _zero}
 _infinity = {kind: np.asarray(math.inf, kind) for kind in _zero}
@@ -311,7 +310,7 @@ def _record(
         outs[-1] = None  # not needed, and so not kept alive
     else:
         cells.append(result._cell)
-    node = _new(_node_class("AddmmBackward0" if last is None else last.node))
+    node = _node_class("AddmmBackward0" if last is None else last.node)()
     node.plan = node.hooks = None
     node.edges = tuple(edges)
     node.seq = next_sequence()

@@ -57,7 +57,8 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     edge = None
     if any(e is not None for e in edges):
         plan = op.plan(tuple([i for i, e in enumerate(edges) if e is not None]))
-        edge = record(op, plan, (target, *others), [array, *arrays], edges, attributes, array)._edge
+        tensors = (target, *others)
+        edge = record(op, plan, tensors, (array, *arrays), edges, [t._cell for t in tensors], attributes, array)._edge
     view = target._view
     if view is None:
         target._edge = edge
