@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from rlgrad import cli
+from rlgrad.agents import IQL, SAC
 from rlgrad.cli.settings import conf_dir, describe_type, schema_of, settings_from
 from rlgrad.training import load_checkpoint, read_metrics
 
@@ -227,6 +228,45 @@ def test_train_takes_every_agent(command, agent):
     assert load_checkpoint(only_run("train") / "checkpoint.safetensors")["state"]["num_timesteps"] >= 100
 
 
+@pytest.fixture
+def steps(tmp_path):
+    """A file of recorded steps in Pendulum: the less force, the better."""
+    rng = np.random.default_rng(0)
+    obs, actions = rng.uniform(-1, 1, (500, 3)), rng.uniform(-2, 2, (500, 1))
+    arrays = {"observations": obs, "actions": actions, "rewards": -np.abs(actions[:, 0]), "next_observations": obs}
+    np.savez(tmp_path / "steps.npz", **arrays, terminated=np.ones(500, bool))
+    return "steps.npz"
+
+
+@pytest.mark.parametrize("agent", ["iql", "cql"])
+def test_train_learns_from_recorded_steps_and_goes_on(command, steps, agent):
+    options = [f"agent={agent}", "env=Pendulum", f"dataset={steps}", "agent.hidden_sizes=[32]", *QUICK]
+    options += ["agent.learning_rate=3e-3", "agent.batch_size=64"]
+    code, _, err = command("train", *options, "total_timesteps=200", "hydra.run.dir=run")
+    assert code == 0, err
+    code, _, err = command("train", "resume=run", "total_timesteps=300")
+    assert code == 0, err
+    agent_class = {"iql": IQL, "cql": SAC}[agent]
+    learned = agent_class.load("run/checkpoint.safetensors")
+    assert learned.num_updates == 300
+    assert abs(learned.predict(np.zeros(3))) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["agent=ppo"], r"dataset=steps.npz: ppo has no replay memory to learn from. These have: dqn, .*iql\."),
+        (["agent=iql", "dataset=nothing.npz"], r"No such file or directory: nothing\.npz\."),
+        (["agent=iql", "env=CartPole"], r"Observation of shape \(500, 3\) does not fit Box.*\(4,\)"),
+    ],
+)
+def test_a_data_set_that_does_not_fit_is_one_clean_message(command, steps, arguments, words):
+    code, _, err = command("train", "env=Pendulum", f"dataset={steps}", *arguments)
+    assert code == 2
+    assert re.search(words, err), err
+    assert err.count("\n") == 1
+
+
 def test_train_applies_what_is_tuned_for_the_environment(command):
     code, out, _ = command("train", "agent=ppo", "env=LunarLander", "--cfg", "job")
     assert code == 0
@@ -260,6 +300,7 @@ def test_the_job_of_reinforce_sends_other_agents_to_train(command):
         (["agent=ppo", "agent.clip_rang=0.1"], r"no setting 'agent\.clip_rang'. Did you mean agent\.clip_range"),
         (["agent=a2c", "agent.clip_range=0.1"], r"no setting 'agent\.clip_range'"),
         (["+experiment=a2c_cartpole", "agent.gama=1"], r"Did you mean agent\.gamma"),
+        (["agent=ppo", "agent.lr=1"], r"no setting 'agent\.lr'. Did you mean agent\.learning_rate\?"),
         (["agent=ppo", "agent.recurrent=rnn"], r"recurrent is one of none, lstm, gru, not 'rnn'"),
         (["+experiment=ppo_cartpol"], r"no experiment 'ppo_cartpol'. Did you mean 'ppo_cartpole'"),
         (["agent=sac", "env=CartPole", "agent.num_envs=0"], r"num_envs must be at least 1, got 0"),

@@ -21,6 +21,8 @@ BY_NAME: dict[str, tuple[type[Agent], type[AgentConfig]]] = {
     "ddpg": (TD3, DDPGConfig),
     "td3": (TD3, TD3Config),
     "sac": (SAC, SACConfig),
+    "cql": (SAC, CQLConfig),
+    "iql": (IQL, IQLConfig),
 }
 """Names in configurations: the algorithm, and its settings class."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,11 @@ def read_dataset(dataset: Dataset) -> dict[str, np.ndarray]:
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: an array is missing, of another length, or holds NaN or infinity; or the file holds
-            pickled objects, which are not opened.
+        ValueError: an array is missing, of another length, or holds NaN or infinity; or the file is no .npz
+            file, or holds pickled objects, which are not opened.
     """
     if isinstance(dataset, (str, os.PathLike)):
-        with np.load(Path(dataset), allow_pickle=False) as file:
-            given: Mapping[str, np.ndarray] = {name: file[name] for name in file.files}
+        given: Mapping[str, np.ndarray] = _arrays_in(Path(dataset))
     else:
         given = dataset
     found: dict[str, np.ndarray] = {}
@@ -63,6 +63,14 @@ def read_dataset(dataset: Dataset) -> dict[str, np.ndarray]:
     return found
 
 
+def _arrays_in(path: Path) -> dict[str, np.ndarray]:
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path} is no data set: expected an .npz file of arrays, as numpy.savez writes it.")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
 def record(
     dataset: dict[str, np.ndarray], observations: ObservationCodec, actions: ActionCodec, layout: dict[str, Any]
 ) -> ReplayBuffer:
@@ -72,11 +80,15 @@ def record(
         dataset: what `read_dataset` returned.
         observations, actions: encode what the environment knows.
         layout: arguments of the replay memory, capacity and copies apart.
+
+    Raises:
+        TypeError: observations are of another kind than the environment's.
+        ValueError: observations or actions do not fit the environment's spaces.
     """
     number = len(dataset["rewards"])
     buffer = ReplayBuffer(**{**layout, "capacity": number, "num_envs": 1})
-    buffer.obs[:] = observations.encode(dataset["observations"])
-    buffer.next_obs[:] = observations.encode(dataset["next_observations"])
+    buffer.obs[:] = observations.encode(observations.check(dataset["observations"])[0])
+    buffer.next_obs[:] = observations.encode(observations.check(dataset["next_observations"])[0])
     # Rounding may have put an action a little outside its bounds.
     taken = actions.from_env(dataset["actions"])
     buffer.actions[:] = taken.clip(-1.0, 1.0) if taken.dtype == np.float32 else taken

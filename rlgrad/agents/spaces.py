@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -228,13 +229,22 @@ class ActionCodec:
         return actions.astype(space.dtype)
 
     def from_env(self, actions: np.ndarray) -> np.ndarray:
-        """The inverse of `to_env`, for actions that come from elsewhere, such as a data set."""
-        space = self.space
+        """The inverse of `to_env`, for actions that come from elsewhere, such as a data set.
+
+        Raises:
+            ValueError: the actions have another shape than the space's, or lie outside a space of choices.
+        """
+        space, shape = self.space, (len(actions), *self.shape)
+        given = (len(actions), *(space.shape or ()))
+        if actions.size != math.prod(shape):
+            raise ValueError(f"Actions of shape {actions.shape} do not fit {space}: expected {given}.")
         if isinstance(space, spaces.Box):
-            scaled = (actions - self._bias) / np.where(self._scale > 0, self._scale, 1.0)
-            return scaled.reshape(len(actions), self.dim).astype(np.float32)
-        start = getattr(space, "start", 0)
-        return (np.asarray(actions, dtype=np.int64) - start).reshape(len(actions), *self.shape)
+            scaled = (actions.reshape(given) - self._bias) / np.where(self._scale > 0, self._scale, 1.0)
+            return scaled.reshape(shape).astype(np.float32)
+        choices = (actions.reshape(given) - getattr(space, "start", 0)).astype(np.int64)
+        if ((choices < 0) | (choices >= self._counts)).any():
+            raise ValueError(f"Actions {actions.min()} to {actions.max()} leave {space}.")
+        return choices.reshape(shape)
 
     def sample(self, number: int, generator: np.random.Generator) -> np.ndarray:
         """`number` random actions (number, *shape): uniform, and within [-1, 1] for a Box, as explorers start with."""
@@ -243,8 +253,15 @@ class ActionCodec:
             return generator.uniform(-1.0, 1.0, (number, self.dim)).astype(np.float32)
         if isinstance(space, spaces.Discrete):
             return generator.integers(self.dim, size=number)
-        counts = space.nvec.ravel() if isinstance(space, spaces.MultiDiscrete) else 2
-        return generator.integers(counts, size=(number, *self.shape))
+        return generator.integers(self._counts, size=(number, *(space.shape or ()))).reshape(number, *self.shape)
+
+    @property
+    def _counts(self) -> Any:
+        """How many choices each variable has, in the space's shape."""
+        space = self.space
+        if isinstance(space, spaces.Discrete):
+            return space.n
+        return space.nvec if isinstance(space, spaces.MultiDiscrete) else 2
 
 
 def _is_image(space: spaces.Space[Any]) -> bool:

@@ -40,7 +40,7 @@ def set_num_threads(threads: int | None = None) -> bool:
         True
     """
     if threads is None:
-        if any(name in os.environ for name in _VARIABLES):
+        if any(os.environ.get(name) for name in _VARIABLES):
             return True
         threads = 1
     if threads < 1:

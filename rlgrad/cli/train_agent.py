@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rlgrad.agents import BY_NAME, Agent, Reinforce
+from rlgrad.agents.off_policy import OffPolicyAgent
 from rlgrad.backend.devices import as_device
 from rlgrad.backend.threads import set_num_threads
 from rlgrad.cli.app import CHECKPOINT_NAME, EXIT_INTERRUPTED, Job, checkpoint_path, mistakes_of_the_user
@@ -53,6 +54,18 @@ class AgentJob:
         for name in ("total_timesteps", "evaluation_episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}.")
+
+
+@dataclass
+class TrainJob(AgentJob):
+    """Settings of the job for any agent.
+
+    Attributes:
+        dataset: an ``.npz`` file of recorded steps, which an agent with a replay memory learns from instead of the
+            environment, see :func:`rlgrad.agents.offline.read_dataset`; each timestep is then an update.
+    """
+
+    dataset: str | None = None
 
 
 @dataclass
@@ -109,13 +122,22 @@ def make_agent(job: AgentJob) -> Agent:
     agent_class, config_class = BY_NAME[settings.pop("name")]
     if isinstance(job, ReinforceJob) and agent_class is not Reinforce:
         raise ValueError(f"This job trains REINFORCE alone. Another agent: rlgrad train agent={job.agent['name']}.")
+    options: dict[str, Any] = {}
+    if isinstance(job, TrainJob) and job.dataset is not None:
+        if not issubclass(agent_class, OffPolicyAgent):
+            having = ", ".join(name for name, (kind, _) in BY_NAME.items() if issubclass(kind, OffPolicyAgent))
+            raise ValueError(
+                f"dataset={job.dataset}: {job.agent['name']} has no replay memory to learn from. These have: {having}."
+            )
+        options["dataset"] = job.dataset
     if job.resume is not None:
-        return agent_class.load(checkpoint_path(job.resume), device=job.device)
+        return agent_class.load(checkpoint_path(job.resume), device=job.device, **options)
     config: Any = settings_from(config_class, settings, "agent")
     env_options = dict(job.env.options)
     if job.env.vectorization != "auto":
         env_options["vectorization"] = job.env.vectorization
-    options: Any = {"optimizer": job.optimizer} if isinstance(job, ReinforceJob) else {}
+    if isinstance(job, ReinforceJob):
+        options["optimizer"] = job.optimizer
     return agent_class(
         job.env.id,
         config,
@@ -137,7 +159,7 @@ def _callbacks(job: AgentJob, directory: Path) -> list[Callback]:
     return callbacks
 
 
-TRAIN = Job("train", "train", AgentJob, train, {"agent": agent_schema})
+TRAIN = Job("train", "train", TrainJob, train, {"agent": agent_schema})
 REINFORCE = Job(
     "reinforce", "train_reinforce", ReinforceJob, train, {"agent": agent_schema, "optimizer": optimizer_schema}
 )

@@ -166,7 +166,7 @@ def _resolve(env_id: str) -> str:
 
 def _nearest_ids(env_id: str) -> str:
     registered = {name.lower(): name for name in gym.registry}
-    close = difflib.get_close_matches(env_id.lower(), registered, n=5, cutoff=0.5)
+    close = difflib.get_close_matches(env_id.lower(), registered, n=5, cutoff=0.6)
     if not close:
         return " `gymnasium.pprint_registry()` lists the registered ids."
     return f" The nearest ids are: {', '.join(registered[name] for name in close)}."

@@ -144,6 +144,14 @@ def test_mistakes_in_a_data_set_are_named(tmp_path):
     np.savez(tmp_path / "objects.npz", **{**data, "actions": np.array([{}] * 10, dtype=object)})
     with pytest.raises(ValueError, match="allow_pickle"):
         read_dataset(tmp_path / "objects.npz")
+    np.save(tmp_path / "one.npy", data["rewards"])
+    with pytest.raises(ValueError, match=r"one\.npy is no data set: expected an \.npz"):
+        read_dataset(tmp_path / "one.npy")
+    with pytest.raises(ValueError, match=r"Actions of shape \(10, 1\) do not fit Box.*expected \(10, 2\)"):
+        iql(lambda: Identity(BOX), {**data, "actions": data["actions"][:, :1]})
+    three = random_play(spaces.Discrete(3), 10)
+    with pytest.raises(ValueError, match=r"Actions 5 to 5 leave Discrete\(3\)"):
+        iql(lambda: Identity(spaces.Discrete(3)), {**three, "actions": np.full(10, 5)})
 
 
 def test_iql_takes_networks_of_your_own():
