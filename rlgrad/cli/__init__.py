@@ -72,7 +72,7 @@ def sample(arguments: Sequence[str] | None = None, program: str | None = None) -
 
 def check_env(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
     """Check the environment that ``arguments`` name (the process's own by default) and return the exit code."""
-    from rlgrad.cli.environment import check_env
+    from rlgrad.cli.environment_check import check_env
 
     return check_env(sys.argv[1:] if arguments is None else arguments)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from rlgrad.cli.app import EXIT_USAGE, UsageError, checkpoint_path, fail, mistakes_of_the_user
-from rlgrad.cli.plain import plain_settings
+from rlgrad.cli.assignments import plain_settings
 from rlgrad.training import encode_png
 
 USAGE = """usage: sample checkpoint=FILE [n=64] [out=samples.png] [seed=0] [label=CLASS]

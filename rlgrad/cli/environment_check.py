@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rlgrad.cli.app import EXIT_USAGE, UsageError, fail
-from rlgrad.cli.plain import plain_settings
+from rlgrad.cli.assignments import plain_settings
 
 EXIT_PROBLEMS = 1
 
