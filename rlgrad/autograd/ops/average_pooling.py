@@ -20,9 +20,33 @@ from rlgrad.autograd.tensor import Tensor
 _MANY = 16  # elements of a window from which on one reduction beats a pass for each of them
 
 
-def _in_windows(lead: Extents, out: Extents, kernel: Extents) -> Extents:
-    """The shape of an array seen as windows that lie side by side: two extents for each dimension."""
-    return (*lead, *[n for pair in zip(out, kernel, strict=True) for n in pair])
+def _side_by_side(a: Any, kernel: Extents, stride: Extents, pad: Extents, out: Extents) -> Any:
+    """An array seen as large windows next to each other, two extents for each dimension; ``None`` if they lie otherwise."""
+    rank = len(kernel)
+    if math.prod(kernel) <= _MANY or stride != kernel or any(pad):
+        return None
+    whole = tuple([m * k for m, k in zip(out, kernel, strict=True)])
+    if any(n > m for n, m in zip(whole, a.shape[a.ndim - rank :], strict=True)):
+        return None
+    inside = a[(Ellipsis, *[slice(n) for n in whole])]
+    pairs = [n for pair in zip(out, kernel, strict=True) for n in pair]
+    return inside.reshape(*a.shape[: a.ndim - rank], *pairs)
+
+
+def _totals(xp: Any, windows: Any, rank: int) -> Any:
+    """The sum of each of the windows of :func:`_side_by_side`.
+
+    Products with ones take a fifth of the time of a reduction along a dimension that is short or not the last.
+    """
+    if windows.dtype.char not in "fd":
+        return windows.sum(tuple(range(1 - 2 * rank, 0, 2)))
+    for axis in range(windows.ndim - 1, windows.ndim - 1 - 2 * rank, -2):
+        count, rest = windows.shape[axis], windows.shape[axis + 1 :]
+        lead = windows.shape[:axis]
+        ones = xp.ones((1, count), windows.dtype)
+        windows = xp.matmul(ones, windows.reshape(-1, count, math.prod(rest))) if rest else windows @ ones[0]
+        windows = windows.reshape(*lead, *rest)
+    return windows
 
 
 def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents, windows: Extents, scale: Any) -> Any:
@@ -33,14 +57,10 @@ def _window_sum(xp: Any, a: Any, kernel: Extents, stride: Extents, pad: Extents,
         total = small_pools.sums(a, table, out)
         total *= _scale(xp, scale, total.dtype)
         return total
-    if math.prod(kernel) > _MANY and stride == kernel and not any(pad):
-        rank = len(kernel)
-        whole = a[(Ellipsis, *[slice(m * k) for m, k in zip(out, kernel, strict=True)])]
-        if whole.shape[a.ndim - rank :] == tuple([m * k for m, k in zip(out, kernel, strict=True)]):
-            total = whole.reshape(_in_windows(a.shape[: a.ndim - rank], out, kernel)).sum(
-                tuple(range(1 - 2 * rank, 0, 2))
-            )
-            return total * _scale(xp, scale, total.dtype)
+    large = _side_by_side(a, kernel, stride, pad, out)
+    if large is not None:
+        total = _totals(xp, large, len(kernel))
+        return total * _scale(xp, scale, total.dtype)
     buffer = padded(xp, a, pad, cover, 0)
     total = None
     for _, part in window_parts(out, kernel, stride, ones):
@@ -76,6 +96,10 @@ def _window_spread(
             return small_pools.spread(g, table, spatial)
     full = tuple([max(p + n, c) for p, n, c in zip(pad, spatial, cover, strict=True)])
     buffer = xp.zeros((*g.shape[: -len(kernel)], *full), g.dtype)
+    large = _side_by_side(buffer, kernel, stride, pad, out)
+    if large is not None:
+        large[...] = g[(Ellipsis, *[i for _ in kernel for i in (slice(None), None)])]
+        return buffer
     for _, part in window_parts(out, kernel, stride, ones):
         buffer[part] += g
     return buffer[(Ellipsis, *[slice(p, p + n) for p, n in zip(pad, spatial, strict=True)])]
