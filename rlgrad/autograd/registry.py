@@ -204,7 +204,7 @@ def edge_of(tensor: Tensor) -> Node | None:
 def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] = ()) -> Any:
     """Run one op on tensors, and record it when a gradient is wanted."""
     if len(tensors) == 1 and not op.multiple:
-        return _apply_one(op, tensors[0], attributes)  # type: ignore[arg-type]
+        return apply_one(op, tensors[0], attributes)  # type: ignore[arg-type]
     arrays: list[Any] = []
     edges: list[Any] = []
     cells: list[Any] = []
@@ -244,7 +244,7 @@ def apply(op: Op, tensors: Sequence[Tensor | None], attributes: tuple[Any, ...] 
     return _view_of(op, tensors[0], attributes, None, out) if op.view else wrap(out)
 
 
-def _apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...]) -> Tensor:
+def apply_one(op: Op, tensor: Tensor, attributes: tuple[Any, ...] = ()) -> Tensor:
     """:func:`apply` for one input and one output, without the loops."""
     array = tensor._array
     out = op.forward(np if array.__class__ is _ndarray else cupy(), array, *attributes)

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rlgrad.autograd.ops.define import method, unary
+import numpy as np
+
+from rlgrad.autograd.ops.define import method, one_dim, unary
 from rlgrad.autograd.ops.fused import _floating, leaky_relu, softmax
 from rlgrad.autograd.ops.inplace import check_inplace, maybe_inplace
-from rlgrad.autograd.ops.pointwise import relu
+from rlgrad.autograd.ops.pointwise import relu, sigmoid_of
 from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend.constants import ZERO, Constant, limited
 from rlgrad.backend.devices import module_of
 from rlgrad.backend.random import default_generator
 
@@ -20,11 +23,30 @@ from rlgrad.backend.random import default_generator
 Op("strictly_within", lambda xp, a, low, high: (~((a <= low) | (a >= high))).astype(a.dtype), inputs=1)
 Op("outside", lambda xp, a, limit: (~(abs(a) <= limit)).astype(a.dtype), inputs=1)
 
+
+def _hard_gate(xp: Any, a: Any) -> Any:
+    """``relu6(a + 3) / 6``."""
+    if xp is not np or a.size > 512:
+        return (a + 3).clip(0, 6) / 6
+    gate = np.maximum(a + _THREE[a.dtype], ZERO[a.dtype])
+    return np.minimum(gate, _SIX[a.dtype]) / _SIX[a.dtype]
+
+
+_THREE, _SIX = Constant(3), Constant(6)
 _hardtanh = Op(
     "hardtanh",
-    lambda xp, a, low, high: xp.clip(a, low, high),
+    limited,
     (lambda ns, g, a, low, high: g * ns.strictly_within(a, low, high),),
 )
+
+
+def _without(xp: Any, a: Any, dropped: Any) -> Any:
+    """A copy with zeros where ``dropped`` holds."""
+    out = a.copy()
+    xp.copyto(out, ZERO.beside(xp, a), where=dropped)
+    return out
+
+
 _threshold = Op(
     "threshold",
     lambda xp, a, threshold, value: xp.where(a <= threshold, a.dtype.type(value), a),
@@ -32,24 +54,24 @@ _threshold = Op(
 )
 _hardshrink = Op(
     "hardshrink",
-    lambda xp, a, lambd: a * ~(abs(a) <= lambd),
+    lambda xp, a, lambd: _without(xp, a, abs(a) <= lambd),
     (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
 )
 _softshrink = Op(
     "softshrink",
-    lambda xp, a, lambd: a - xp.clip(a, -lambd, lambd),
+    lambda xp, a, lambd: a - limited(xp, a, -lambd, lambd),
     (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
 )
 _hardsigmoid = unary(
     "hardsigmoid",
-    lambda xp, a: xp.clip(a + 3, 0, 6) / 6,
+    lambda xp, a: _hard_gate(xp, a),
     lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * (1 / 6),
     methods=False,
     in_place=False,
 )
 _hardswish = unary(
     "hardswish",
-    lambda xp, a: a * xp.clip(a + 3, 0, 6) / 6,
+    lambda xp, a: a * _hard_gate(xp, a),
     lambda ns, g, a: g * ns.hardswish_slope(a),
     methods=False,
     in_place=False,
@@ -69,9 +91,9 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     """
     if min_val > max_val:
         raise ValueError(f"min_val cannot be greater than max_val, got {min_val} and {max_val}")
-    if not input.is_floating_point():
+    if input._array.dtype.kind != "f":
         min_val, max_val = int(min_val), int(max_val)
-    return maybe_inplace(input, apply(_hardtanh, (input,), (min_val, max_val)), inplace)
+    return maybe_inplace(input, apply_one(_hardtanh, input, (min_val, max_val)), inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
@@ -81,13 +103,13 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``input`` where it exceeds ``threshold``, ``value`` elsewhere."""
-    return maybe_inplace(input, apply(_threshold, (input,), (threshold, value)), inplace)
+    return maybe_inplace(input, apply_one(_threshold, input, (threshold, value)), inplace)
 
 
 @method
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` outside ``[-lambd, lambd]``, zero inside."""
-    return apply(_hardshrink, (_floating(input, None, "hardshrink"),), (lambd,))
+    return apply_one(_hardshrink, _floating(input, None, "hardshrink"), (lambd,))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -98,7 +120,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return apply(_softshrink, (_floating(input, None, "softshrink"),), (lambd,))
+    return apply_one(_softshrink, _floating(input, None, "softshrink"), (lambd,))
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
@@ -113,9 +135,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _glu_forward(xp: Any, a: Any, dim: int) -> Any:
     lead, half = (slice(None),) * dim, a.shape[dim] // 2
-    gate = xp.tanh(a[(*lead, slice(half, None))] * 0.5)
-    gate += 1
-    gate *= 0.5
+    gate = sigmoid_of(xp, a[(*lead, slice(half, None))])
     gate *= a[(*lead, slice(half))]
     return gate
 
@@ -136,17 +156,18 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     Raises:
         RuntimeError: ``input`` has no dimension to halve, or an odd number of elements along ``dim``.
     """
-    if input.ndim == 0:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
-    size = input.shape[dim]
-    if size % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    return apply(_glu, (_floating(input, None, "glu"),), (dim % input.ndim,))
+    dim = one_dim(dim, len(shape))
+    if shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
+    return apply_one(_glu, _floating(input, None, "glu"), (dim,))
 
 
 _prelu = Op(
     "prelu",
-    lambda xp, a, weight: xp.maximum(a, 0) + xp.minimum(a, 0) * weight,
+    lambda xp, a, weight: xp.maximum(a, ZERO.beside(xp, a)) + xp.minimum(a, ZERO.beside(xp, a)) * weight,
     (
         lambda ns, g, a, weight: g * (ns.positive(a) * (1 - weight) + weight),
         lambda ns, g, a: g * ns.where(ns.positive(a), 0, a),
@@ -163,23 +184,22 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         input: ``(batch, channels, *)``.
         weight: one number or ``(channels,)``.
     """
-    if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
-    if weight.dtype != input.dtype:
+    x, w = input._array, weight._array
+    if w.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {w.ndim}")
+    if w.dtype is not x.dtype:
         raise RuntimeError(f"prelu: Type promoting not supported. Got {input.dtype!r} and {weight.dtype!r}")
-    count = weight.numel()
+    count = w.size
     if count != 1:
-        if input.ndim == 0:
+        if x.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = input.shape[1] if input.ndim > 1 else 1
+        channels = x.shape[1] if x.ndim > 1 else 1
         if count != channels:
             raise RuntimeError(
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {count} and channel size "
                 f"= {channels}."
             )
-    along = [1] * input.ndim
-    if input.ndim > 1:
-        along[1] = count
+    along = (1, count, *[1] * (x.ndim - 2)) if x.ndim > 1 else (1,) * x.ndim
     return apply(_prelu, (input, weight.reshape(along)))
 
 

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import Vjp, binary, elementwise, method, public
+from rlgrad.autograd.ops.define import Vjp, binary, broadcast_error, elementwise, method, public
 from rlgrad.autograd.ops.inplace import inplace, write_out
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
+from rlgrad.backend.constants import HALF, ONE
 
 # Helpers of derivatives. What is piecewise constant has no derivative of its own.
 
@@ -274,7 +275,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
             if isinstance(exponent, builtins.int) and exponent < 0 and kind in "iu":
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             input = input.to(dtypes.result_type(input, exponent))
-        result = apply(_pow_scalar, (input,), (exponent,))
+        result = apply_one(_pow_scalar, input, (exponent,))
     return result if out is None else write_out(out, result)
 
 
@@ -391,10 +392,29 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     return result if out is None else write_out(out, result, True)
 
 
+def _of_floats(op: Op, tensors: tuple[Any, ...], attributes: tuple[Any, ...] = ()) -> Tensor:
+    """Apply an elementwise op of tensors and perhaps a number: at once where all have one floating dtype."""
+    dtype = None
+    for x in tensors:
+        if not isinstance(x, Tensor) or x._array.dtype is not (dtype or x._array.dtype):
+            return elementwise(op, (*tensors, *attributes), "same")
+        dtype = x._array.dtype
+    if dtype.kind != "f":  # type: ignore[union-attr]
+        return elementwise(op, (*tensors, *attributes), "same")
+    try:
+        return apply(op, tensors, attributes)
+    except ValueError:
+        raise broadcast_error(op.name, [x._array.shape for x in tensors]) from None
+
+
 def _lerp_forward(xp: Any, a: Any, b: Any, weight: Any) -> Any:
     if not hasattr(weight, "dtype"):
         return a + weight * (b - a) if builtins.abs(weight) < 0.5 else b - (b - a) * (1 - weight)
-    return xp.where(xp.abs(weight) < 0.5, a + weight * (b - a), b - (b - a) * (1 - weight))
+    one, half = ONE.beside(xp, weight), HALF.beside(xp, weight)
+    difference = b - a
+    out = xp.asarray(b - difference * (one - weight))
+    xp.copyto(out, a + weight * difference, where=abs(weight) < half)
+    return out
 
 
 _LERP = (
@@ -403,18 +423,21 @@ _LERP = (
     lambda ns, g, a, b: g * (b - a),
 )
 _lerp = Op("lerp", _lerp_forward, _LERP, node="LerpBackward1")
-_lerp_number = Op("lerp_number", _lerp_forward, (*_LERP[:2], None), node="LerpBackward0")
+_lerp_number = Op("lerp_number", _lerp_forward, _LERP[:2], node="LerpBackward0")
 
 
 @method
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``."""
     for name, x in (("end", end), ("weight", weight)):
-        if isinstance(x, Tensor) and x._array.dtype != input._array.dtype:
+        if isinstance(x, Tensor) and x._array.dtype is not input._array.dtype:
             raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {x.dtype.name}")
-    if not input.is_floating_point():
+    if input._array.dtype.kind != "f":
         raise NotImplementedError(f"lerp is not implemented for {input.dtype!r}; convert with .float()")
-    result = elementwise(_lerp if isinstance(weight, Tensor) else _lerp_number, (input, end, weight), "same")
+    if isinstance(weight, Tensor):
+        result = _of_floats(_lerp, (input, end, weight))
+    else:
+        result = _of_floats(_lerp_number, (input, end), (weight,))
     return result if out is None else write_out(out, result)
 
 
@@ -425,8 +448,8 @@ _addcmul = Op(
         lambda ns, g: g,
         lambda ns, g, c, value: g * (c * value),
         lambda ns, g, b, value: g * (b * value),
-        None,
     ),
+    inputs=3,
 )
 _addcdiv = Op(
     "addcdiv",
@@ -435,26 +458,26 @@ _addcdiv = Op(
         lambda ns, g: g,
         lambda ns, g, c, value: g * (value / c),
         lambda ns, g, b, c, value: -g * (b * value / (c * c)),
-        None,
     ),
+    inputs=3,
 )
 
 
 @method
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 * tensor2``."""
-    result = elementwise(_addcmul, (input, tensor1, tensor2, value), "same")
+    result = _of_floats(_addcmul, (input, tensor1, tensor2), (value,))
     return result if out is None else write_out(out, result)
 
 
 @method
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input + value * tensor1 / tensor2``."""
-    if not tensor1.is_floating_point() and not tensor2.is_floating_point():
+    if "f" not in (tensor1._array.dtype.kind, tensor2._array.dtype.kind):
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported; convert tensor1 or tensor2 to a floating dtype"
         )
-    result = elementwise(_addcdiv, (input, tensor1, tensor2, value), "same")
+    result = _of_floats(_addcdiv, (input, tensor1, tensor2), (value,))
     return result if out is None else write_out(out, result)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import binary, method, public, unary
 from rlgrad.autograd.ops.inplace import assign, check_inplace, with_out, write_out
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -51,7 +51,7 @@ greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 @method
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elementwise ``not``: true where an element is zero."""
-    result = apply(_logical_not, (input,))
+    result = apply_one(_logical_not, input)
     return result if out is None else write_out(out, result)
 
 

@@ -11,7 +11,7 @@ from rlgrad.autograd.ops.define import many_dims, method, one_dim, public
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import _diagonal_forward, _narrow, _two_dims, narrow
 from rlgrad.autograd.ops.shape import shape_argument
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -22,7 +22,7 @@ _flip = Op("flip", lambda xp, a, dims: xp.flip(a, dims).copy(), (lambda ns, g, d
 def flip(input: Tensor, *given: Any, dims: Any = None) -> Tensor:
     """Reverse the order along dimensions."""
     chosen = shape_argument(given if dims is None else (dims,))
-    return apply(_flip, (input,), (many_dims(list(chosen), input._array.ndim) or (),))
+    return apply_one(_flip, input, (many_dims(list(chosen), input._array.ndim) or (),))
 
 
 _tile = Op(
@@ -45,7 +45,7 @@ def _repeat(self: Tensor, *repeats: Any) -> Tensor:
     counts = shape_argument(repeats)
     if len(counts) < self._array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    return apply(_tile, (self,), (counts,))
+    return apply_one(_tile, self, (counts,))
 
 
 Tensor.repeat = _repeat  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ Tensor.repeat = _repeat  # type: ignore[attr-defined]
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """Copies side by side; missing leading counts are one."""
     counts = shape_argument(dims)
-    return apply(_tile, (input,), ((1,) * (input._array.ndim - len(counts)) + counts,))
+    return apply_one(_tile, input, ((1,) * (input._array.ndim - len(counts)) + counts,))
 
 
 @functools.lru_cache(64)
@@ -91,7 +91,7 @@ def _matrices(name: str, input: Tensor) -> None:
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of each matrix, zero elsewhere."""
     _matrices("tril", input)
-    result = apply(_tril, (input,), (diagonal,))
+    result = apply_one(_tril, input, (diagonal,))
     return result if out is None else write_out(out, result, True)
 
 
@@ -99,7 +99,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of each matrix, zero elsewhere."""
     _matrices("triu", input)
-    result = apply(_triu, (input,), (diagonal,))
+    result = apply_one(_triu, input, (diagonal,))
     return result if out is None else write_out(out, result, True)
 
 
@@ -150,12 +150,12 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if not chosen:
         if len(steps) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
-        return apply(_roll, (input,), (steps[0], None))
+        return apply_one(_roll, input, (steps[0], None))
     if len(steps) != len(chosen):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(chosen)}")
     if not input._array.ndim:
         raise IndexError(f"Dimension specified as {chosen[0]} but tensor has no dimensions")
-    return apply(_roll, (input,), (steps, tuple([one_dim(d, input._array.ndim) for d in chosen])))
+    return apply_one(_roll, input, (steps, tuple([one_dim(d, input._array.ndim) for d in chosen])))
 
 
 _rot90 = Op(
@@ -177,7 +177,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     first, second = one_dim(dims[0], ndim), one_dim(dims[1], ndim)
     if first == second:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    return apply(_rot90, (input,), (k % 4, (first, second)))
+    return apply_one(_rot90, input, (k % 4, (first, second)))
 
 
 @method
@@ -259,7 +259,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     first, second = one_dim(dim1, ndim), one_dim(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return apply(_diag_embed, (input,), (offset, first, second))
+    return apply_one(_diag_embed, input, (offset, first, second))
 
 
 @with_out()
@@ -271,7 +271,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
     if ndim == 1:
         return diag_embed(input, diagonal)
-    return apply(_diagonal_copy, (input,), (diagonal, *_two_dims(input, 0, 1)))
+    return apply_one(_diagonal_copy, input, (diagonal, *_two_dims(input, 0, 1)))
 
 
 @method
@@ -294,7 +294,7 @@ def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
         raise RuntimeError(f"narrow_copy(): dim {dim} is out of range for a tensor of {input._array.ndim} dimensions")
     part = narrow(input.detach(), dim, start, length)  # checks the arguments
     dim, extent = one_dim(dim, input._array.ndim), input._array.shape[dim]
-    return apply(_narrow_copy, (input,), (dim, start % extent if extent else 0, part._array.shape[dim]))
+    return apply_one(_narrow_copy, input, (dim, start % extent if extent else 0, part._array.shape[dim]))
 
 
 Tensor.narrow_copy = narrow_copy  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from rlgrad.autograd.ops.reductions import (
     _with_index,
 )
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, to_host
 
@@ -98,10 +98,10 @@ def prod(
     """Product over ``dim``, or of everything."""
     input = _accumulable(input, dtype)
     if dim is None:
-        result = apply(_prod_all, (input,), (None, False))
+        result = apply_one(_prod_all, input, (None, False))
     else:
         dim = one_dim(dim, input._array.ndim)
-        result = apply(_prod_dim, (input,), (dim if input._array.ndim else None, keepdim))
+        result = apply_one(_prod_dim, input, (dim if input._array.ndim else None, keepdim))
     if dtype is not None:
         result = result.to(dtype)  # NumPy multiplies small integers in larger ones
     return result if out is None else write_out(out, result)
@@ -153,7 +153,7 @@ _cumprod = Op(
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running product along ``dim``."""
     input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
-    result = apply(_cumprod, (input,), (one_dim(dim, input._array.ndim),))
+    result = apply_one(_cumprod, input, (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result)
 
 
@@ -226,7 +226,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     """Logarithm of the running sum of exponentials along ``dim``, without overflow."""
     if input._array.dtype.kind != "f":
         raise NotImplementedError(f"logcumsumexp is not implemented for {input.dtype!r}; convert with .float()")
-    result = apply(_logcumsumexp, (input,), (one_dim(dim, input._array.ndim),))
+    result = apply_one(_logcumsumexp, input, (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result, True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -103,7 +103,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     Raises:
         LinAlgError: for a matrix that is not positive-definite.
     """
-    result = apply(_cholesky, (matrix_argument("cholesky", A.mT if upper and A.ndim > 1 else A, True),))
+    result = apply_one(_cholesky, matrix_argument("cholesky", A.mT if upper and A.ndim > 1 else A, True))
     return renamed(result.mT, "LinalgCholeskyExBackward0") if upper else result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, TypeVar
@@ -146,7 +147,7 @@ def binary(
         methods: also make ``Tensor.<name>`` and, for ops that keep the dtype, ``Tensor.<name>_``.
     """
     op = Op(name, forward, vjps, node=node, inputs=2)
-    ufunc = getattr(np, forward) if isinstance(forward, str) else lambda a, b: op.forward(np, a, b)
+    ufunc = getattr(np, forward) if isinstance(forward, str) else functools.partial(op.forward, np)
     node_class, differentiable = op.node, op.differentiable
     first = second = both = number = None
     if differentiable:
@@ -218,7 +219,7 @@ def binary(
         node.dtype = result.dtype
         node.saved = plan.pick((a, b, result))  # type: ignore[union-attr]
         if plan.shapes:  # type: ignore[union-attr]
-            node.saved += tuple([(a, b)[i].shape for i in plan.shapes])  # type: ignore[union-attr]
+            node.saved += tuple([(a, b)[i].shape for i in plan.shapes])  # type: ignore[operator,union-attr]
         tensors = plan.tensors  # type: ignore[union-attr]
         if not tensors:
             node.cells = node.versions = ()
@@ -259,7 +260,7 @@ def unary(
         kind: ``"float"`` converts integers to the default dtype first, ``"same"`` keeps every dtype.
     """
     op = Op(name, forward, None if vjp is None else (vjp,), node=node, inputs=1)
-    ufunc = getattr(np, forward) if isinstance(forward, str) else lambda a: op.forward(np, a)
+    ufunc = getattr(np, forward) if isinstance(forward, str) else functools.partial(op.forward, np)
     exact = kind == "same" and forward != "square"
     node_class = op.node
     plan = None if vjp is None else op.plan((0,))

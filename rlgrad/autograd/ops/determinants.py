@@ -9,7 +9,7 @@ from typing import Any
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import matrix_argument, mt, scalar_of
 from rlgrad.autograd.ops.pointwise import where
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 
 
@@ -86,7 +86,7 @@ _slogdet = Op(
 @with_out()
 def det(A: Tensor) -> Tensor:
     """Determinants ``(*)`` of square matrices ``(*, n, n)``."""
-    return apply(_det, (matrix_argument("det", A, True),))
+    return apply_one(_det, matrix_argument("det", A, True))
 
 
 _Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-match]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 
@@ -100,7 +100,7 @@ def _without_repeats(tensor: Tensor, term: str) -> _Term:
                     f"einsum(): subscript {letter} is repeated for an operand but the sizes don't match, "
                     f"{tensor.shape[second]} != {tensor.shape[first]}"
                 )
-            tensor = apply(_take_diagonal, (tensor,), (first, second))
+            tensor = apply_one(_take_diagonal, tensor, (first, second))
             term = term[:first] + term[first + 1 : second] + term[second + 1 :] + letter
     return tensor, term
 

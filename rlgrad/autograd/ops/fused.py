@@ -10,8 +10,10 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public, unary
 from rlgrad.autograd.ops.inplace import maybe_inplace, write_out
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.ops.pointwise import sigmoid_of
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.constants import ZERO
 
 
 def _linear_forward(xp: Any, x: Any, weight: Any, bias: Any) -> Any:
@@ -98,6 +100,9 @@ def _top(xp: Any, a: Any, dim: int) -> Any:
 
 
 def _total(xp: Any, a: Any, dim: int) -> Any:
+    if xp is np and a.ndim <= 2 and a.shape[dim] <= 512 and a.dtype.itemsize >= 4:  # in half the time of a reduction
+        factors = ones(a.shape[dim], a.dtype)
+        return a.dot(factors)[..., None] if dim == a.ndim - 1 else factors.dot(a)[None]
     return xp.add.reduce(a, dim, None, None, True) if xp is np else a.sum(axis=dim, keepdims=True)
 
 
@@ -139,7 +144,7 @@ def softmax(
     input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
 ) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
-    result = apply(_softmax, (_floating(input, dtype, "softmax"),), (_last(input, dim),))
+    result = apply_one(_softmax, _floating(input, dtype, "softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
@@ -148,7 +153,7 @@ def log_softmax(
     input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
 ) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
-    result = apply(_log_softmax, (_floating(input, dtype, "log_softmax"),), (_last(input, dim),))
+    result = apply_one(_log_softmax, _floating(input, dtype, "log_softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
@@ -177,10 +182,12 @@ Op("above", lambda xp, a, limit: a > limit, inputs=1)
 def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
     scaled = a if beta == 1 else a * beta
     if xp is np and a.size <= 512:  # one pass, which costs more per element
-        smooth = np.logaddexp(scaled, a.dtype.type(0))
+        smooth = np.asarray(np.logaddexp(scaled, ZERO[a.dtype]))
         if beta != 1:
-            smooth = smooth / beta
-        return np.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
+            smooth /= beta
+        if threshold < 50:
+            np.copyto(smooth, a, where=scaled > np.asarray(threshold, a.dtype))
+        return smooth
     smooth = (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta
     return xp.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
 
@@ -214,14 +221,14 @@ def _silu_vjp(ns: Any, g: Any, a: Any) -> Any:
 
 silu = unary(
     "silu",
-    lambda xp, a: a * (0.5 * xp.tanh(0.5 * a) + 0.5),
+    lambda xp, a: a * sigmoid_of(xp, a),
     lambda ns, g, a: _silu_vjp(ns, g, a),
     methods=False,
     in_place=False,
 )
 logsigmoid = unary(
     "logsigmoid",
-    lambda xp, a: xp.minimum(a, 0) - xp.log1p(xp.exp(-abs(a))),
+    lambda xp, a: xp.minimum(a, ZERO.beside(xp, a)) - xp.log1p(xp.exp(-abs(a))),
     lambda ns, g, a: g * ns.sigmoid(-a),
     node="LogSigmoidBackward0",
     methods=False,
@@ -231,12 +238,12 @@ logsigmoid = unary(
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """``log(1 + exp(beta * input)) / beta``, linear where ``beta * input`` exceeds ``threshold``."""
-    return apply(_softplus, (_floating(input, None, "softplus"),), (beta, threshold))
+    return apply_one(_softplus, _floating(input, None, "softplus"), (beta, threshold))
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``negative_slope * input`` elsewhere."""
-    return maybe_inplace(input, apply(_leaky_relu, (input,), (negative_slope,)), inplace)
+    return maybe_inplace(input, apply_one(_leaky_relu, input, (negative_slope,)), inplace)
 
 
 __all__ = public(globals(), internal=["sum_rows"])

@@ -11,7 +11,7 @@ from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
 from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices
 
@@ -261,13 +261,13 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {size}")
         return self.select(0, index)
     if index.__class__ is slice and array.ndim:
-        return apply(slice_op, (self,), ((_bounds(index), Ellipsis),))
+        return apply_one(slice_op, self, ((_bounds(index), Ellipsis),))
     basic, arrays = _parse(array, index)
     if arrays is None:
         return _view(self, index, basic)
     part = self if _whole(basic) else _view(self, index, basic)
     try:
-        return apply(_index, (part,), (arrays,))
+        return apply_one(_index, part, (arrays,))
     except IndexError:
         raise _broadcast_fault(arrays) from None
 
@@ -423,7 +423,7 @@ Op("take_into", _take_into, (lambda ns, g, index: ns.take(g, index),), frees=Tru
 @method
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements with these numbers in the flattened tensor."""
-    result = apply(_take, (input,), (_flat(input, index),))
+    result = apply_one(_take, input, (_flat(input, index),))
     return result if out is None else write_out(out, result, True)
 
 
@@ -494,7 +494,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise IndexError("index out of range in self")
     if input._array.ndim == 0:
         return renamed(input.clone(), "IndexSelectBackward0")
-    return apply(_index_select, (input,), ((*(slice(None),) * dim, where.astype(np.int64)),))
+    return apply_one(_index_select, input, ((*(slice(None),) * dim, where.astype(np.int64)),))
 
 
 @method
@@ -507,7 +507,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         input, mask, shape = input.reshape(1), mask.reshape(1), (1,)
     wide = input if input._array.shape == shape else input.expand(shape)
     where = devices.module_of(input._array).broadcast_to(mask._array, shape).nonzero()
-    result = apply(_masked_select, (wide,), (where,))
+    result = apply_one(_masked_select, wide, (where,))
     return result if out is None else write_out(out, result, True)
 
 

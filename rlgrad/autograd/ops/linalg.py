@@ -10,7 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, method, public, spread
 from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 
@@ -217,7 +217,7 @@ def vector_norm(
                 f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the operation does not have an "
                 f"identity (shape {list(shape)}, dim {dim})"
             )
-    result = apply(_norm, (x,), (float(ord), dims, keepdim))
+    result = apply_one(_norm, x, (float(ord), dims, keepdim))
     return result if out is None else write_out(out, result, True)
 
 

@@ -16,7 +16,7 @@ from rlgrad.autograd.ops.products import vdot
 from rlgrad.autograd.ops.solving import inv, solve
 from rlgrad.autograd.ops.spectra import svdvals
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
@@ -67,7 +67,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     """The exponentials of square matrices ``(*, n, n)``."""
     if A.is_floating_point() and A.element_size() < 4:
         return matrix_exp(A.float()).to(A.dtype)
-    return apply(_matrix_exp, (matrix_argument("matrix_exp", A, True),))
+    return apply_one(_matrix_exp, matrix_argument("matrix_exp", A, True))
 
 
 Tensor.matrix_exp = matrix_exp  # type: ignore[attr-defined]

@@ -33,6 +33,10 @@ def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     return np.zeros(shape, dtype)
 
 
+_WORTH_A_LOOK = 16384
+"""Outputs of a layer from which on it pays to look for units that pass no gradient."""
+
+
 class Activation(ABC):
     """An activation whose slope follows from its output.
 
@@ -41,6 +45,10 @@ class Activation(ABC):
     """
 
     node = ""
+
+    def passing(self, out: np.ndarray) -> np.ndarray | None:
+        """Which units pass a gradient for some sample of the batch; ``None`` where that is most or all of them."""
+        return None
 
     @abstractmethod
     def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
@@ -62,6 +70,13 @@ def _compiled(h: np.ndarray, other: np.ndarray) -> bool:
 
 class _ReLU(Activation):
     node = "ReluBackward0"
+
+    def passing(self, out: np.ndarray) -> np.ndarray | None:
+        if out.size < _WORTH_A_LOOK:
+            return None
+        # No output is negative, so a sum of zero has no other terms; BLAS forms it faster than `any`.
+        (units,) = fused.ones(len(out), out.dtype).dot(out).nonzero()
+        return units if 4 * len(units) <= 3 * out.shape[1] else None
 
     def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
         if _compiled(h, bias):
@@ -185,15 +200,18 @@ class MLPNode(Node):
         ones = fused.ones(len(grad), grad.dtype)  # BLAS sums rows several times as fast as a reduction does
         g, place = grad, len(wanted) - 2
         for out, act in zip(reversed(outs), reversed(self.activations)):  # noqa: B905 - equal by construction
+            units = None
             if act is not None:
-                g = act.backward(g, out)
+                units = act.passing(out)
+                g = act.backward(g, out) if units is None else act.backward(g.take(units, 1), out.take(units, 1))
             if wanted[place]:
-                results[place] = g.T.dot(outs[place // 2 - 1] if place > 1 else x)
+                results[place] = _rows(g.T.dot(outs[place // 2 - 1] if place > 1 else x), units, out)
             if wanted[place + 1]:
-                results[place + 1] = ones.dot(g)
+                results[place + 1] = _rows(ones.dot(g), units, out)
             if first >= place:
                 return results
-            g = g.dot(parameters[place - 1])
+            weight = parameters[place - 1]
+            g = g.dot(weight if units is None else weight.take(units, 0))
             place -= 2
         results[0] = g
         return results
@@ -220,6 +238,15 @@ class MLPNode(Node):
         for i, value in zip(chosen, found, strict=True):
             results[i] = value
         return results
+
+
+def _rows(gradient: np.ndarray, units: np.ndarray | None, out: Any) -> np.ndarray:
+    """The gradient of all units' weights or biases, given that of some; the others' is zero."""
+    if units is None:
+        return gradient
+    rows = np.zeros((out.shape[1], *gradient.shape[1:]), gradient.dtype)
+    rows[units] = gradient
+    return rows
 
 
 _NODES: dict[str, type[MLPNode]] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.inplace import assign
 from rlgrad.autograd.ops.reductions import _mean_forward
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import kernels
 
@@ -340,7 +340,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     ndim = input._array.ndim
     if eps is None:
         eps = float(np.finfo(input._array.dtype).eps)
-    result = apply(_rms_norm, (input,), (tuple(range(ndim - len(shape), ndim)), eps))
+    result = apply_one(_rms_norm, input, (tuple(range(ndim - len(shape), ndim)), eps))
     return result if weight is None else result * weight
 
 

@@ -11,7 +11,7 @@ from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.shape import _view_scatter, shape_argument
 from rlgrad.autograd.ops.writing import add_at, renamed, reshaped_in_place
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of
 
@@ -58,7 +58,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     dim = one_dim(dim, len(shape))
     if not -shape[dim] <= index < shape[dim]:
         raise IndexError(f"select(): index {index} out of range for tensor of size {list(shape)} at dimension {dim}")
-    return apply(_select, (input,), (dim, index % shape[dim]))
+    return apply_one(_select, input, (dim, index % shape[dim]))
 
 
 @method
@@ -78,7 +78,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         start += shape[dim]
     if length < 0 or not 0 <= start <= shape[dim] - length:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({shape[dim]}).")
-    return apply(_narrow, (input,), (dim, start, length))
+    return apply_one(_narrow, input, (dim, start, length))
 
 
 def _split_forward(xp: Any, a: Any, dim: int, sizes: tuple[int, ...]) -> list[Any]:
@@ -183,7 +183,10 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         ends = [*[int(i) for i in indices_or_sections], extent]
     lead = (slice(None),) * dim
     return tuple(
-        [apply(slice_op, (input,), ((*lead, slice(start, end)),)) for start, end in zip([0, *ends], ends, strict=False)]
+        [
+            apply_one(slice_op, input, ((*lead, slice(start, end)),))
+            for start, end in zip([0, *ends], ends, strict=False)
+        ]
     )
 
 
@@ -272,7 +275,7 @@ def _two_dims(input: Tensor, dim1: int, dim2: int) -> tuple[int, int]:
 @method
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A view of the diagonal of each matrix in two dimensions, as the last dimension."""
-    return apply(_diagonal, (input,), (offset, *_two_dims(input, dim1, dim2)))
+    return apply_one(_diagonal, input, (offset, *_two_dims(input, dim1, dim2)))
 
 
 def _unfold_forward(xp: Any, a: Any, dim: int, size: int, step: int) -> Any:
@@ -311,7 +314,7 @@ def _unfold_method(self: Tensor, dimension: int, size: int, step: int) -> Tensor
         raise RuntimeError(f"maximum size for tensor at dimension {dim} is {extent} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
-    return apply(_unfold, (self,), (dim, size, step))
+    return apply_one(_unfold, self, (dim, size, step))
 
 
 Tensor.unfold = _unfold_method  # type: ignore[attr-defined]
@@ -413,7 +416,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     if view is not None and view.tracked:  # it may reach what the view does not
         storage_offset = input.storage_offset() if storage_offset is None else storage_offset
         input = view.base
-    return apply(_as_strided, (input,), _strided_arguments(input, size, stride, storage_offset))
+    return apply_one(_as_strided, input, _strided_arguments(input, size, stride, storage_offset))
 
 
 def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:

@@ -38,9 +38,10 @@ from rlgrad.autograd.ops.comparison import (
 )
 from rlgrad.autograd.ops.define import broadcast_error, method, public, unary
 from rlgrad.autograd.ops.inplace import assign, check_inplace, check_overlap, inplace, write_out
-from rlgrad.autograd.registry import REGISTRY, Op, apply
+from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
+from rlgrad.backend.constants import HALF, INFINITY, ONE, ZERO, limited
 from rlgrad.backend.devices import module_of, move
 
 exp = unary("exp", "exp", lambda ns, g, out: g * out)
@@ -51,10 +52,10 @@ log2 = unary("log2", "log2", lambda ns, g, a: g / (a * math.log(2)))
 log10 = unary("log10", "log10", lambda ns, g, a: g / (a * math.log(10)))
 log1p = unary("log1p", "log1p", lambda ns, g, a: g / (a + 1), node="Log1PBackward0")
 sqrt = unary("sqrt", "sqrt", lambda ns, g, out: g / (out * 2))
-rsqrt = unary("rsqrt", lambda xp, a: 1 / xp.sqrt(a), lambda ns, g, out: g * (out * out * out * -0.5))
+rsqrt = unary("rsqrt", lambda xp, a: ONE.beside(xp, a) / xp.sqrt(a), lambda ns, g, out: g * (out * out * out * -0.5))
 square = unary("square", "square", lambda ns, g, a: g * (a * 2), node="PowBackward0", kind="same")
 REGISTRY["square"].forward = lambda xp, a: xp.square(a if a.dtype.kind != "b" else a.astype(np.int64))
-reciprocal = unary("reciprocal", lambda xp, a: 1 / a, lambda ns, g, out: g * (-out * out))
+reciprocal = unary("reciprocal", lambda xp, a: ONE.beside(xp, a) / a, lambda ns, g, out: g * (-out * out))
 
 neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
 abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
@@ -63,7 +64,10 @@ abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
 def _sign(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "b":
         return a.copy()
-    return xp.sign(a) if a.dtype.kind != "f" else (a > 0).astype(a.dtype) - (a < 0)  # a NaN has the sign 0
+    out = xp.asarray(xp.sign(a))
+    if a.dtype.kind == "f":
+        xp.copyto(out, ZERO.beside(xp, a), where=a != a)  # a NaN has the sign 0
+    return out
 
 
 sign = unary("sign", _sign, zero_gradient, kind="same")
@@ -90,16 +94,31 @@ def positive(input: Tensor) -> Tensor:
 
 
 def _bounds(array: Any, nan: Any, posinf: Any, neginf: Any) -> tuple[Any, Any, Any]:
-    info = np.finfo(array.dtype)
-    return 0.0 if nan is None else nan, info.max if posinf is None else posinf, info.min if neginf is None else neginf
+    largest = _LARGEST[array.dtype]
+    return 0.0 if nan is None else nan, largest if posinf is None else posinf, -largest if neginf is None else neginf
+
+
+_LARGEST = {kind: float(np.finfo(kind).max) for kind in dtypes.dtype.by_numpy if kind.kind == "f"}
 
 
 _nan_to_num = Op(
     "nan_to_num",
-    lambda xp, a, nan, posinf, neginf: xp.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf),
+    lambda xp, a, nan, posinf, neginf: _all_finite(xp, a, nan, posinf, neginf),
     (lambda ns, g, a: g * ns.finite(a),),
 )
 Op("finite", lambda xp, a: xp.isfinite(a).astype(a.dtype), inputs=1)
+
+
+def _all_finite(xp: Any, a: Any, nan: float, posinf: float, neginf: float) -> Any:
+    if xp is not np:
+        return xp.nan_to_num(a, nan=nan, posinf=posinf, neginf=neginf)
+    out, infinity = a.copy(), INFINITY[a.dtype]
+    if np.count_nonzero(np.isfinite(a)) == a.size:  # as most often
+        return out
+    np.copyto(out, nan, where=a != a)
+    np.copyto(out, posinf, where=a == infinity)
+    np.copyto(out, neginf, where=a == -infinity)
+    return out
 
 
 @method
@@ -110,7 +129,7 @@ def nan_to_num(
     if input._array.dtype.kind != "f":
         result = input.clone()
     else:
-        result = apply(_nan_to_num, (input,), _bounds(input._array, nan, posinf, neginf))
+        result = apply_one(_nan_to_num, input, _bounds(input._array, nan, posinf, neginf))
     return result if out is None else write_out(out, result, True)
 
 
@@ -128,11 +147,16 @@ acosh = unary("acosh", "arccosh", lambda ns, g, a: g * ns.rsqrt(a * a - 1))
 atanh = unary("atanh", "arctanh", lambda ns, g, a: g / (1 - a * a))
 
 
-def _sigmoid(xp: Any, a: Any) -> Any:
-    return 0.5 * xp.tanh(0.5 * a) + 0.5  # stable at both ends without a branch
+def sigmoid_of(xp: Any, a: Any) -> Any:
+    """The logistic function of a raw array."""
+    half = HALF.beside(xp, a)
+    gate = xp.tanh(a * half)  # stable at both ends without a branch
+    gate *= half
+    gate += half
+    return gate
 
 
-sigmoid = unary("sigmoid", _sigmoid, lambda ns, g, out: g * ((1 - out) * out))
+sigmoid = unary("sigmoid", sigmoid_of, lambda ns, g, out: g * ((1 - out) * out))
 
 floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
 ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
@@ -146,7 +170,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """To the nearest integer (ties to even), or to so many decimals."""
     if input._array.dtype.kind != "f":
         return input.clone()
-    result = _round(input) if decimals == 0 else apply(_round_decimals, (input,), (decimals,))
+    result = _round(input) if decimals == 0 else apply_one(_round_decimals, input, (decimals,))
     return result if out is None else write_out(out, result, True)
 
 
@@ -158,20 +182,16 @@ def _round_forward(xp: Any, a: Any, decimals: int) -> Any:
 _round_decimals = Op("round_decimals", _round_forward, (zero_gradient,), node="RoundBackward1")
 
 
-_ZEROS = {kind: np.zeros((), kind) for kind in dtypes.dtype.by_numpy}  # cheaper operands than Python's 0
-_INFINITY = {kind: np.asarray(math.inf, kind) for kind in dtypes.dtype.by_numpy if kind.kind == "f"}
-
-
 def _relu(xp: Any, a: Any) -> Any:
     if xp is not np:
         return xp.maximum(a, 0)
     if a.size > 512 and a.dtype.kind == "f":  # NumPy vectorises clip, but not maximum against one number
-        return a.clip(_ZEROS[a.dtype], _INFINITY[a.dtype])
-    return np.maximum(a, _ZEROS[a.dtype])
+        return a.clip(ZERO[a.dtype], INFINITY[a.dtype])
+    return np.maximum(a, ZERO[a.dtype])
 
 
 def _where_positive(xp: Any, g: Any, out: Any) -> Any:
-    mask = (out > (_ZEROS[out.dtype] if xp is np else 0)).astype(g.dtype)
+    mask = (out > ZERO.beside(xp, out)).astype(g.dtype)
     mask *= g
     return mask
 
@@ -182,7 +202,7 @@ Op("positive", lambda xp, a: a > 0, inputs=1)
 
 _clamp = Op(
     "clamp",
-    lambda xp, a, low, high: a.clip(low, high),
+    limited,
     (lambda ns, g, a, low, high: g * ns.within(a, low, high),),
     node="ClampBackward1",
 )
@@ -199,7 +219,7 @@ Op("within", _within, inputs=1)
 
 _clamp_min = Op(
     "clamp_min",
-    lambda xp, a, low, high: a.clip(low, high),
+    limited,
     (lambda ns, g, a, low, high: g * ns.within(a, low, high),),
     node="ClampMinBackward0",
 )
@@ -234,14 +254,14 @@ _clamp_max_tensor = Op("clamp_max_tensor", _between, _BETWEEN, node="ClampMaxBac
 
 
 def _plain(limit: Any) -> bool:
-    """A Python number that is not NaN."""
-    return (limit.__class__ is float or limit.__class__ is int) and limit == limit
+    """No limit, or a Python number that is not NaN."""
+    return limit is None or ((limit.__class__ is float or limit.__class__ is int) and limit == limit)
 
 
 def _clamped(numbers: Op, tensors: Op, input: Tensor, min: Any, max: Any, out: Tensor | None) -> Tensor:
+    if out is None and _plain(min) and _plain(max) and input._array.dtype.kind == "f":
+        return apply_one(numbers, input, (min, max))
     given = [limit for limit in (min, max) if limit is not None]
-    if input._array.dtype.kind == "f" and out is None and all(_plain(limit) for limit in given):
-        return apply(numbers, (input,), (min, max))
     common = dtypes.result_type(input, *given)
     input = input if input.dtype is common else input.to(common)
     if any(isinstance(limit, Tensor) for limit in given):
@@ -251,9 +271,9 @@ def _clamped(numbers: Op, tensors: Op, input: Tensor, min: Any, max: Any, out: T
         except ValueError:
             raise broadcast_error("clamp", [x._array.shape for x in (input, *limits) if x is not None]) from None
     elif any(limit != limit for limit in given):
-        result = apply(_clamp, (input,), (math.nan, None)) if input.is_floating_point() else input.clone()
+        result = apply_one(_clamp, input, (math.nan, None)) if input.is_floating_point() else input.clone()
     else:
-        result = apply(numbers, (input,), (min, max))
+        result = apply_one(numbers, input, (min, max))
     return result if out is None else write_out(out, result)
 
 
@@ -388,7 +408,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     Args:
         memory_format: ``contiguous_format`` for row-major order; otherwise the copy is laid out as the input is.
     """
-    return apply(_contiguous_clone if "contiguous" in str(memory_format) else _clone, (input,))
+    if memory_format is not None and "contiguous" in str(memory_format):
+        return apply_one(_contiguous_clone, input)
+    return apply_one(_clone, input)
 
 
 @method
@@ -423,13 +445,13 @@ def _fill_method(self: Tensor, value: Any) -> Tensor:
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
         return copy_(self, value)
-    return assign(self, apply(_fill, (self,), (value,)), True)
+    return assign(self, apply_one(_fill, self, (value,)), True)
 
 
 def _zero_method(self: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     check_inplace(self)
-    return assign(self, apply(_zero, (self,)), True)
+    return assign(self, apply_one(_zero, self), True)
 
 
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
@@ -489,4 +511,4 @@ Tensor.__pos__ = positive  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
 Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
 
-__all__ = public(globals(), internal=["copy_"])
+__all__ = public(globals(), internal=["copy_", "sigmoid_of"])

@@ -11,7 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, method, one_dim, public, spread
 from rlgrad.autograd.ops.inplace import inplace, write_out, write_outs
 from rlgrad.autograd.ops.linalg import vector_norm
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
@@ -73,9 +73,9 @@ def sum(
         dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     input = _accumulable(input, dtype)
     if dim is None:
-        result = apply(_sum_all, (input,), (None, keepdim))
+        result = apply_one(_sum_all, input, (None, keepdim))
     else:
-        result = apply(_sum_dims, (input,), (many_dims(dim, input._array.ndim), keepdim))
+        result = apply_one(_sum_dims, input, (many_dims(dim, input._array.ndim), keepdim))
     if dtype is not None:
         result = result.to(dtype)  # NumPy adds up small integers in larger ones
     return result if out is None else write_out(out, result)
@@ -108,9 +108,9 @@ def mean(
         dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     input = _floating("mean", input, dtype)
     if dim is None:
-        result = apply(_mean_all, (input,), (None, keepdim))
+        result = apply_one(_mean_all, input, (None, keepdim))
     else:
-        result = apply(_mean_dims, (input,), (many_dims(dim, input._array.ndim), keepdim))
+        result = apply_one(_mean_dims, input, (many_dims(dim, input._array.ndim), keepdim))
     return result if out is None else write_out(out, result)
 
 
@@ -274,7 +274,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     """Largest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amax", input, dims)
-    result = apply(_amax, (input,), (dims, keepdim))
+    result = apply_one(_amax, input, (dims, keepdim))
     return result if out is None else write_out(out, result, True)
 
 
@@ -283,7 +283,7 @@ def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
     """Smallest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
     _not_empty("amin", input, dims)
-    result = apply(_amin, (input,), (dims, keepdim))
+    result = apply_one(_amin, input, (dims, keepdim))
     return result if out is None else write_out(out, result, True)
 
 
@@ -458,7 +458,7 @@ def nansum(
 ) -> Tensor:
     """:func:`sum` of the elements that are not NaN."""
     input = _accumulable(input, dtype)
-    result = apply(_nansum, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    result = apply_one(_nansum, input, (many_dims(dim, input._array.ndim), keepdim))
     if dtype is not None:
         result = result.to(dtype)
     return result if out is None else write_out(out, result)
@@ -489,7 +489,7 @@ def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
-    return apply(_trace, (_accumulable(input, None),))
+    return apply_one(_trace, _accumulable(input, None))
 
 
 def _reversed_cumsum(ns: Any, g: Any, dim: int) -> Any:
@@ -507,7 +507,7 @@ _cumsum = Op(
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along ``dim``."""
     input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
-    result = apply(_cumsum, (input,), (one_dim(dim, input._array.ndim),))
+    result = apply_one(_cumsum, input, (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result)
 
 
@@ -533,7 +533,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | N
     """Logarithm of the sum of exponentials over ``dim``, without overflow."""
     if input._array.dtype.kind != "f":
         input = input.to(dtypes.get_default_dtype())
-    result = apply(_logsumexp, (input,), (many_dims(dim, input._array.ndim), keepdim))
+    result = apply_one(_logsumexp, input, (many_dims(dim, input._array.ndim), keepdim))
     return result if out is None else write_out(out, result)
 
 

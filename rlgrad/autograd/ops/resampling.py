@@ -13,7 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.spatial import _chosen
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels.bands import Bands
 
@@ -118,7 +118,7 @@ def along_dims(input: Tensor, matrices: Sequence[Bands | None], name: str) -> Te
     for i in shrinking:
         bands = matrices[i]
         if bands is not None:
-            input = apply(_resample, (input,), (bands, first + i))
+            input = apply_one(_resample, input, (bands, first + i))
     return renamed(input, name)
 
 
@@ -243,7 +243,7 @@ def interpolate(
         m == n * ratio and scale in (None, ratio)
         for n, m, ratio, scale in zip(spatial, out, ratios, scales, strict=True)
     ):
-        return apply(_repeat_elements, (input,), (tuple(ratios),))
+        return apply_one(_repeat_elements, input, (tuple(ratios),))
     if mode.startswith("nearest"):
         for i in sorted(range(rank), key=lambda i: out[i] / spatial[i]):
             input = _nearest(input, 2 + i, out[i], scales[i], 0.5 if mode == "nearest-exact" else 0.0)

@@ -10,7 +10,7 @@ from rlgrad.autograd.ops.arithmetic import zero_gradient
 from rlgrad.autograd.ops.creation import Device, _place, _shape
 from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.ops.inplace import assign, check_inplace, write_out
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
 from rlgrad.backend.random import Generator, default_generator
@@ -182,7 +182,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     xp = devices.module_of(rates)
     drawn = (generator or default_generator).on(xp).poisson(rates.astype(np.float64), rates.shape)
-    return apply(_poisson, (input,), (xp.asarray(drawn).astype(rates.dtype),))
+    return apply_one(_poisson, input, (xp.asarray(drawn).astype(rates.dtype),))
 
 
 def bernoulli(
@@ -193,7 +193,7 @@ def bernoulli(
     if bool(((probabilities < 0) | (probabilities > 1)).any()):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got probabilities outside [0, 1]")
     drawn = rand(probabilities.shape, generator=generator, device=input.device)._array
-    result = apply(_bernoulli, (input,), ((drawn < probabilities).astype(probabilities.dtype),))
+    result = apply_one(_bernoulli, input, ((drawn < probabilities).astype(probabilities.dtype),))
     return result if out is None else write_out(out, result)
 
 

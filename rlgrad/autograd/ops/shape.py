@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, many_dims, method, one_dim, public
 from rlgrad.autograd.ops.writing import reshaped_in_place
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Size, Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
@@ -84,39 +84,47 @@ def shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """A shape given as several ints or as one sequence of them, as a tuple."""
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
-    return tuple([n if n.__class__ is int else int(n) for n in shape])
-
-
-def _resolved(input: Tensor, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Replace a -1 and check the number of elements."""
-    size = input._array.size
-    if -1 in shape:
-        rest = math.prod(n for n in shape if n != -1)
-        if shape.count(-1) > 1:
-            raise RuntimeError("only one dimension can be inferred")
-        if rest == 0:
-            raise RuntimeError(
-                f"cannot reshape tensor of {size} elements into shape {list(shape)} because the unspecified dimension size "
-                "-1 can be any value and is ambiguous"
-            )
-        if size % rest == 0:
-            shape = tuple([size // rest if n == -1 else n for n in shape])
-    if math.prod(shape) != size or (shape and min(shape) < 0):
-        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+    for n in shape:
+        if n.__class__ is not int:
+            return tuple([int(n) for n in shape])
     return shape
+
+
+def _reshaped(array: Any, shape: tuple[int, ...]) -> Any:
+    """The elements in a new shape, of which one extent may be -1; copied where the memory does not allow a view."""
+    try:
+        found = array.reshape(shape)
+    except ValueError:
+        raise _shape_error(array.size, shape) from None
+    if found.shape != shape and min(shape) < -1:  # to NumPy any negative extent is an unknown one
+        raise _shape_error(array.size, shape)
+    return found
+
+
+def _shape_error(size: int, shape: tuple[int, ...]) -> RuntimeError:
+    if shape.count(-1) > 1:
+        return RuntimeError("only one dimension can be inferred")
+    if -1 in shape and size == 0:
+        return RuntimeError(
+            f"cannot reshape tensor of {size} elements into shape {list(shape)} because the unspecified dimension size "
+            "-1 can be any value and is ambiguous"
+        )
+    return RuntimeError(f"shape '{list(shape)}' is invalid for input of size {size}")
+
+
+def _shares(found: Any, array: Any) -> bool:
+    """Whether a reshaped array looks at the memory of the one it was made of."""
+    return array.flags.c_contiguous or not array.size or module_of(array).may_share_memory(found, array)
 
 
 @method
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The same elements in a new shape; a view where the memory allows it. One extent may be -1."""
-    wanted, array = _resolved(input, shape_argument(shape)), input._array
-    if (
-        not array.flags.c_contiguous
-        and array.size
-        and not module_of(array).may_share_memory(array.reshape(wanted), array)
-    ):
-        return apply(_unsafe_view, (input.clone(),), (wanted,))
-    return apply(_reshape, (input,), (wanted,))
+    array = input._array
+    found = _reshaped(array, shape_argument(shape))
+    if _shares(found, array):
+        return apply_one(_reshape, input, (found.shape,))
+    return apply_one(_unsafe_view, input.clone(), (found.shape,))
 
 
 def view(input: Tensor, *shape: Any) -> Tensor:
@@ -129,18 +137,14 @@ def view(input: Tensor, *shape: Any) -> Tensor:
         result = wrap(input._array.view(shape[0].numpy))
         result._cell = input._cell
         return result
-    wanted = _resolved(input, shape_argument(shape))
     array = input._array
-    if (
-        not array.flags.c_contiguous
-        and array.size
-        and not module_of(array).may_share_memory(array.reshape(wanted), array)
-    ):
+    found = _reshaped(array, shape_argument(shape))
+    if not _shares(found, array):
         raise RuntimeError(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
             "contiguous subspaces). Use .reshape(...) instead."
         )
-    return apply(_reshape, (input,), (wanted,))
+    return apply_one(_reshape, input, (found.shape,))
 
 
 Tensor.view = view  # type: ignore[attr-defined]
@@ -224,7 +228,7 @@ _squeeze_dims = Op(
 @method
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """Insert a dimension of extent one."""
-    return apply(_unsqueeze, (input,), (one_dim(dim, input._array.ndim + 1),))
+    return apply_one(_unsqueeze, input, (one_dim(dim, input._array.ndim + 1),))
 
 
 @method
@@ -270,14 +274,14 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     normal = tuple([one_dim(d, ndim) for d in order])
     if len(set(normal)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return apply(_permute, (input,), (normal,))
+    return apply_one(_permute, input, (normal,))
 
 
 @method
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Exchange two dimensions."""
     ndim = input._array.ndim
-    return apply(_transpose, (input,), (one_dim(dim0, ndim), one_dim(dim1, ndim)))
+    return apply_one(_transpose, input, (one_dim(dim0, ndim), one_dim(dim1, ndim)))
 
 
 @method
@@ -285,7 +289,7 @@ def t(input: Tensor) -> Tensor:
     """Transpose a matrix; vectors and scalars stay as they are."""
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input._array.ndim}D")
-    return apply(_t, (input,))
+    return apply_one(_t, input)
 
 
 def _T(self: Tensor) -> Tensor:
@@ -420,7 +424,7 @@ def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
                 f"{position}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(shape)}"
             )
         full.append(have if n == -1 else n)
-    return apply(_expand, (input,), (tuple(full),))
+    return apply_one(_expand, input, (tuple(full),))
 
 
 @method

@@ -11,17 +11,21 @@ import numpy as np
 from rlgrad.autograd.ops.define import unary
 from rlgrad.autograd.ops.fused import _floating, _softplus_forward, softmax
 from rlgrad.autograd.ops.inplace import maybe_inplace
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.constants import ZERO
 
 Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
 
 
 def _exponential_tail(xp: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
     """``scale * a`` where positive, ``scale * alpha * (exp(rate * a) - 1)`` elsewhere; the other part is zero."""
-    out = xp.expm1(xp.minimum(a, 0) * rate)
-    out *= alpha * scale
-    out += xp.maximum(a, 0) * scale
+    zero = ZERO.beside(xp, a)
+    below, above = xp.minimum(a, zero), xp.maximum(a, zero)
+    out = xp.expm1(below if rate == 1 else below * rate)
+    if alpha * scale != 1:
+        out *= alpha * scale
+    out += above if scale == 1 else above * scale
     return out
 
 
@@ -100,13 +104,13 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2016)."""
-    return maybe_inplace(input, apply(_elu, (_floating(input, None, "elu"),), (alpha, 1.0, 1.0)), inplace)
+    return maybe_inplace(input, apply_one(_elu, _floating(input, None, "elu"), (alpha, 1.0, 1.0)), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Scaled exponential units that keep zero mean and unit variance (Klambauer et al., 2017)."""
     return maybe_inplace(
-        input, apply(_selu, (_floating(input, None, "selu"),), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
+        input, apply_one(_selu, _floating(input, None, "selu"), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
     )
 
 
@@ -118,7 +122,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return maybe_inplace(input, apply(_celu, (_floating(input, None, "celu"),), (alpha, 1.0, 1.0 / alpha)), inplace)
+    return maybe_inplace(input, apply_one(_celu, _floating(input, None, "celu"), (alpha, 1.0, 1.0 / alpha)), inplace)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:

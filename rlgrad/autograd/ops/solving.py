@@ -16,7 +16,7 @@ from rlgrad.autograd.ops.linalg import sum_to
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt, same_dtype
 from rlgrad.autograd.ops.spectra import matrix_rank, pinv
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -58,7 +58,7 @@ def inv(A: Tensor) -> Tensor:
     Raises:
         LinAlgError: for a singular matrix.
     """
-    return apply(_inv, (matrix_argument("inv", A, True),))
+    return apply_one(_inv, matrix_argument("inv", A, True))
 
 
 @with_out()

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import elementwise, method, public, unary
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 from rlgrad.backend.special import special_of
@@ -56,7 +56,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The ``n``-th derivative of :func:`digamma`."""
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    result = apply(_polygamma, (_floating(input),), (n,))
+    result = apply_one(_polygamma, _floating(input), (n,))
     return result if out is None else write_out(out, result)
 
 
@@ -75,7 +75,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     """Logarithm of the multivariate gamma function of dimension ``p``."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    return apply(_mvlgamma, (_floating(input),), (p,))
+    return apply_one(_mvlgamma, _floating(input), (p,))
 
 
 def _mvlgamma_forward(xp: Any, a: Any, p: int) -> Any:
@@ -149,7 +149,7 @@ _logit = Op("logit", _logit_forward, (_logit_vjp,))
 @method
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """The inverse of :func:`sigmoid`; with ``eps`` the input is first clamped to ``[eps, 1 - eps]``."""
-    result = apply(_logit, (_floating(input),), (eps,))
+    result = apply_one(_logit, _floating(input), (eps,))
     return result if out is None else write_out(out, result)
 
 

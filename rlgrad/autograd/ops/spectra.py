@@ -15,7 +15,7 @@ from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import column_of, factored, matrix_argument, mt, row_of
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -209,7 +209,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: bool = Fal
         )
         inverses = where(small, 0.0, 1 / where(small, 1.0, values))
         return renamed((vectors * inverses.unsqueeze(-2)) @ vectors.mT, "LinalgPinvBackward0")
-    return apply(_pinv, (A,), (atol, rcond if rcond is not None else rtol))
+    return apply_one(_pinv, A, (atol, rcond if rcond is not None else rtol))
 
 
 Tensor.pinverse = pinv  # type: ignore[attr-defined]
