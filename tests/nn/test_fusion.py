@@ -5,6 +5,7 @@ import pytest
 
 import rlgrad
 from rlgrad import nn
+from rlgrad.autograd.ops.mlp import relu
 from rlgrad.nn.fusion import fused_forward
 
 ACTIVATIONS = [nn.ReLU, nn.Tanh, nn.Sigmoid, lambda: nn.LeakyReLU(0.2)]
@@ -58,6 +59,23 @@ def test_a_gradient_penalty_reaches_every_parameter_as_it_does_one_by_one():
         assert (a is None or not a.any()) == (b is None or not b.any())
         if a is not None and b is not None:
             np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("dead", [0, 30, 200, 256])
+def test_units_that_pass_no_gradient_are_left_out_and_get_zeros(dead):
+    with rlgrad.random.fork_rng(seed=4):
+        net = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 256), nn.ReLU(), nn.Linear(256, 2)).double()
+        x = rlgrad.randn(64, 3, dtype=rlgrad.float64, requires_grad=True) * 1
+    chosen = rlgrad.randperm(256)[:dead]
+    with rlgrad.no_grad():
+        net[2].bias.fill_(1.0)[chosen] = -1000.0
+    passing = relu.passing(net[:4](x).detach().numpy())
+    assert (passing is None) if dead < 64 else not set(passing) & set(chosen.tolist())
+    fused = rlgrad.autograd.grad(net(x).square().sum(), [x, *net.parameters()])
+    plain = rlgrad.autograd.grad(one_by_one(net, x).square().sum(), [x, *net.parameters()])
+    assert not fused[3][chosen].any()
+    for a, b in zip(fused, plain, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-12)
 
 
 def test_a_layer_used_twice_gets_both_gradients():
