@@ -77,7 +77,7 @@ def train(experiment: str, seed: int, overrides: list[str]) -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
     agent.learn(job.total_timesteps)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    result = agent.evaluate(100)
+    result = agent.evaluate(episodes=100)
     agent.close()
     return {
         "seed": seed,

@@ -311,10 +311,10 @@ class Agent(ABC):
 
     def evaluate(
         self,
+        env: str | EnvFactory | VectorEnv[Any, Any, Any] | None = None,
         episodes: int = 100,
         deterministic: bool = True,
         seed: int | None = None,
-        env: str | EnvFactory | VectorEnv[Any, Any, Any] | None = None,
     ) -> Evaluation:
         """Undiscounted raw returns over whole episodes, in environments of their own.
 
@@ -322,13 +322,13 @@ class Agent(ABC):
         and normalisers are frozen.
 
         Args:
+            env: where to play; the agent's own environment by default. An agent made from a vector environment
+                needs another one here.
             episodes: number of episodes.
             deterministic: take the most probable actions; otherwise draw them from the policy.
             seed: start of the environments' random streams; derived from the agent's seed by default.
-            env: where to play; the agent's own environment by default. An agent made from a vector environment
-                needs another one here.
         """
-        return evaluate(self, episodes, deterministic, seed, env)
+        return evaluate(self, env, episodes, deterministic, seed)
 
     def mask_of(self, envs: Any, infos: dict[str, Any]) -> np.ndarray | None:
         """(num_envs, choices) bool, which actions the environments allow; None where they do not say."""

@@ -250,9 +250,9 @@ class DQN(OffPolicyAgent):
         return {
             "loss/q": loss,
             "q/mean": chosen,
-            "q/grad_norm": norm,
+            "optimizer/gradient_norm": norm,
             "exploration/epsilon": self.epsilon,
-            "train/learning_rate": self.optimizer.param_groups[0]["lr"],
+            "optimizer/learning_rate": self.optimizer.param_groups[0]["lr"],
         }
 
     def make_buffer(self) -> ReplayBuffer:

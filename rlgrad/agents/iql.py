@@ -135,9 +135,9 @@ class IQL(OffPolicyAgent):
             "loss/policy": policy_loss,
             "q/mean": q[0],
             "policy/weight": weights,
-            "critic/grad_norm": critic_norm,
-            "policy/grad_norm": policy_norm,
-            "train/learning_rate": self.policy_optimizer.param_groups[0]["lr"],
+            "gradient_norm/critic": critic_norm,
+            "gradient_norm/policy": policy_norm,
+            "optimizer/learning_rate": self.policy_optimizer.param_groups[0]["lr"],
         }
 
     def components(self) -> dict[str, Any]:

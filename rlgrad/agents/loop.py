@@ -64,7 +64,7 @@ def _is_solved(agent: Agent, mean_return: float | None) -> bool:
         return False
     agent.next_check = finished + agent.check_every
     # Episodes of their own for each check: meeting the same ones again and again would select for luck in them.
-    result = agent.evaluate(agent.config.solved_episodes, seed=int(agent.generators["check"].integers(2**31)))
+    result = agent.evaluate(episodes=agent.config.solved_episodes, seed=int(agent.generators["check"].integers(2**31)))
     return result.mean - 2 * result.standard_error >= threshold
 
 

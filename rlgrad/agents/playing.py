@@ -36,7 +36,7 @@ def vector_env(env: Any, num_envs: int | None, default: int, env_options: dict[s
     return same_step(env)
 
 
-def evaluate(agent: Agent, episodes: int, deterministic: bool, seed: int | None, env: Any) -> Evaluation:
+def evaluate(agent: Agent, env: Any, episodes: int, deterministic: bool, seed: int | None) -> Evaluation:
     """Plays whole episodes with an agent; see `Agent.evaluate`."""
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, got {episodes}.")

@@ -250,8 +250,12 @@ class Reinforce(Agent):
         entropy = self.policy.head.entropy(output).mean()
         policy_loss = -(log_prob * self.tensor(advantage)).mean()
         loss = policy_loss - config.entropy_coef * entropy
-        self.descend(self.optimizer, {"policy": loss})
-        metrics = {"loss/policy": policy_loss.item(), "policy/entropy": entropy.item()}
+        metrics = {
+            "optimizer/gradient_norm": self.descend(self.optimizer, {"policy": loss}),
+            "optimizer/learning_rate": self.optimizer.param_groups[0]["lr"],
+            "loss/policy": policy_loss.item(),
+            "policy/entropy": entropy.item(),
+        }
 
         if self.baseline is not None:
             # Returns in units of their running std let one step size fit every reward scale.
@@ -268,7 +272,7 @@ class Reinforce(Agent):
                     losses.append(baseline_loss.item())
             metrics["loss/baseline"] = float(np.mean(losses))
             spread = float(returns.var())
-            metrics["baseline/explained_variance"] = 1 - float((returns - values).var()) / spread if spread else 0.0
+            metrics["value/explained_variance"] = 1 - float((returns - values).var()) / spread if spread else 0.0
         if config.normalize_observations:
             self.observation_stats.update(batch.obs)
         self.num_updates += 1

@@ -157,9 +157,9 @@ class SAC(OffPolicyAgent):
             "q/target": target,
             "policy/entropy": -log_prob,
             "policy/alpha": alpha,
-            "critic/grad_norm": critic_norm,
-            "actor/grad_norm": actor_norm,
-            "train/learning_rate": self.actor_optimizer.param_groups[0]["lr"],
+            "gradient_norm/critic": critic_norm,
+            "gradient_norm/actor": actor_norm,
+            "optimizer/learning_rate": self.actor_optimizer.param_groups[0]["lr"],
         }
 
     def components(self) -> dict[str, Any]:

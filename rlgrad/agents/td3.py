@@ -153,13 +153,13 @@ class TD3(OffPolicyAgent):
             actor_norm = self.descend(self.actor_optimizer, {"actor": actor_loss}, through_others=True)
             polyak_update(self.critics, self.target_critics, config.tau)
             polyak_update(self.actor, self.target_actor, config.tau)
-            self._actor_figures = {"loss/actor": actor_loss, "actor/grad_norm": actor_norm}
+            self._actor_figures = {"loss/actor": actor_loss, "gradient_norm/actor": actor_norm}
         return {
             "loss/critic": critic_loss,
             "q/mean": q[0],
             "q/target": target,
-            "critic/grad_norm": norm,
-            "train/learning_rate": self.actor_optimizer.param_groups[0]["lr"],
+            "gradient_norm/critic": norm,
+            "optimizer/learning_rate": self.actor_optimizer.param_groups[0]["lr"],
             **self._actor_figures,
         }
 

@@ -112,7 +112,7 @@ class EvaluationCallback(PeriodicCallback):
             self.best = json.loads(self._record.read_text())["return"]
 
     def act(self, agent: Any, metrics: dict[str, float]) -> None:
-        result = agent.evaluate(self.episodes, deterministic=self.deterministic)
+        result = agent.evaluate(episodes=self.episodes, deterministic=self.deterministic)
         metrics["evaluation/return"] = result.mean
         metrics["evaluation/return_std"] = result.std
         metrics["evaluation/length"] = float(result.lengths.mean())

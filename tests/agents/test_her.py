@@ -129,7 +129,7 @@ class BitFlip(gym.Env):
 
 def success(agent, bits):
     """The share of episodes that reach their goal: the others last to the end and pay -1 for every step."""
-    return float((agent.evaluate(100).returns > -bits).mean())
+    return float((agent.evaluate(episodes=100).returns > -bits).mean())
 
 
 def test_hindsight_learns_to_flip_bits_where_plain_replay_does_not():

@@ -65,8 +65,8 @@ def endless(continuous, terminates=False):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_dqn_learns_the_action_that_the_observation_names(variant):
     agent = dqn(lambda: Identity(spaces.Discrete(3, start=-1)), gamma=0.5, **VARIANTS[variant])
-    assert agent.evaluate(20).mean < 8
-    assert agent.learn(700).evaluate(20).mean > 9.5
+    assert agent.evaluate(episodes=20).mean < 8
+    assert agent.learn(700).evaluate(episodes=20).mean > 9.5
 
 
 class Pictured(Identity):
@@ -88,37 +88,37 @@ def test_they_learn_from_pictures_that_stay_bytes(make):
     agent = make(Pictured, gamma=0.0, learning_rate=2e-3, **entropy).learn(600)
     assert agent.buffer.obs.dtype == agent.buffer.next_obs.dtype == np.uint8
     assert agent.buffer.obs.shape[1:] == (1, 6, 6)
-    assert agent.evaluate(20).mean > 9.5
+    assert agent.evaluate(episodes=20).mean > 9.5
 
 
 def test_discrete_sac_learns_the_action_that_the_observation_names():
     agent = sac(Identity, gamma=0.0, entropy_ratio=0.1).learn(800)
-    assert agent.evaluate(20).mean > 9.5
+    assert agent.evaluate(episodes=20).mean > 9.5
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_actions_fill_bounds_that_are_not_symmetric(name):
     space = spaces.Box(np.array([0.0, -4.0], np.float32), np.array([10.0, 2.0], np.float32))
     agent = CONTINUOUS[name](lambda: Identity(space), gamma=0.0)
-    before = agent.evaluate(20).mean
-    after = agent.learn(1000).evaluate(20).mean
+    before = agent.evaluate(episodes=20).mean
+    after = agent.learn(1000).evaluate(episodes=20).mean
     assert before < -2.5
     assert after > -1.2
 
 
 @pytest.mark.parametrize("variant", ["plain", "n_step", "quantile", "rainbow"])
 def test_dqn_solves_the_three_state_chain(variant):
-    assert dqn(Chain, gamma=0.9, **VARIANTS[variant]).learn(1200).evaluate(10).mean == 1.0
+    assert dqn(Chain, gamma=0.9, **VARIANTS[variant]).learn(1200).evaluate(episodes=10).mean == 1.0
 
 
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_they_solve_the_chain_with_continuous_actions(name):
     agent = CONTINUOUS[name](lambda: Chain(continuous=True), gamma=0.9, learning_starts=300)
-    assert agent.learn(1000).evaluate(10).mean == 1.0
+    assert agent.learn(1000).evaluate(episodes=10).mean == 1.0
 
 
 def test_discrete_sac_solves_the_chain():
-    assert sac(Chain, gamma=0.9, entropy_ratio=0.2).learn(1200).evaluate(10).mean == 1.0
+    assert sac(Chain, gamma=0.9, entropy_ratio=0.2).learn(1200).evaluate(episodes=10).mean == 1.0
 
 
 def value_of(agent):

@@ -44,8 +44,8 @@ def iql(env, data, **settings):
 @pytest.mark.parametrize("space", [spaces.Discrete(3, start=-1), BOX], ids=["discrete", "box"])
 def test_they_find_the_best_actions_among_random_ones(make, space):
     agent = make(lambda: Identity(space), random_play(space))
-    before = agent.evaluate(20).mean
-    after = agent.learn(800).evaluate(20).mean
+    before = agent.evaluate(episodes=20).mean
+    after = agent.learn(800).evaluate(episodes=20).mean
     assert agent.num_updates == agent.num_timesteps == 800
     if isinstance(space, spaces.Box):
         assert before < -2.5

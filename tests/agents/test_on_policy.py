@@ -52,9 +52,9 @@ FEED_FORWARD_AND_RECURRENT = [*((name, "none") for name in AGENTS), ("ppo", "lst
 def test_they_learn_the_action_that_the_observation_names(name, space):
     extra = {"gamma": 0.0, "log_std": -0.7}
     agent = AGENTS[name](lambda: Identity(space), **extra)
-    before = agent.evaluate(20).mean
+    before = agent.evaluate(episodes=20).mean
     agent.learn(12_000 if isinstance(space, spaces.Box) else 6_000)
-    after = agent.evaluate(20).mean
+    after = agent.evaluate(episodes=20).mean
     if isinstance(space, spaces.Box):
         assert before < -2.5
         assert after > -1.2
@@ -67,7 +67,7 @@ def test_they_learn_from_images_kept_as_bytes():
     agent = ppo(Pictures, gamma=0.0, learning_rate=2e-3, n_steps=16)
     assert agent.collect().obs.dtype == np.uint8
     agent.learn(2_500)
-    assert agent.evaluate(10).mean > 9
+    assert agent.evaluate(episodes=10).mean > 9
 
 
 def test_they_learn_from_dicts_of_observations():
@@ -80,27 +80,27 @@ def test_they_learn_from_dicts_of_observations():
             return {"noise": self.np_random.uniform(-1, 1, 2).astype(np.float32), "target": super().observe()}
 
     agent = a2c(Named, gamma=0.0).learn(8_000)
-    assert agent.evaluate(20).mean > 9.5
+    assert agent.evaluate(episodes=20).mean > 9.5
     assert agent.predict({"noise": np.zeros(2, np.float32), "target": 2}) == 2
 
 
 @pytest.mark.parametrize(("name", "kind"), FEED_FORWARD_AND_RECURRENT)
 def test_they_solve_the_three_state_chain(name, kind):
     agent = AGENTS[name](Chain, recurrent=kind, recurrent_size=8, gamma=0.9).learn(6_000)
-    assert agent.evaluate(10).mean == 1.0
+    assert agent.evaluate(episodes=10).mean == 1.0
 
 
 def test_ppo_solves_the_chain_with_continuous_actions():
     agent = ppo(lambda: Chain(continuous=True), gamma=0.9).learn(6_000)
-    assert agent.evaluate(10).mean == 1.0
+    assert agent.evaluate(episodes=10).mean == 1.0
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_only_a_recurrent_agent_recalls_what_it_saw(name):
     forgetful = AGENTS[name](Recall, gamma=0.9).learn(2_000)
-    assert forgetful.evaluate(100).mean == pytest.approx(0.5, abs=0.2)
+    assert forgetful.evaluate(episodes=100).mean == pytest.approx(0.5, abs=0.2)
     agent = AGENTS[name](Recall, recurrent="gru", recurrent_size=16, gamma=0.9, learning_rate=1e-2).learn(7_000)
-    assert agent.evaluate(50).mean > 0.95
+    assert agent.evaluate(episodes=50).mean > 0.95
 
 
 @pytest.mark.parametrize("name", AGENTS)
@@ -213,8 +213,8 @@ class Asked(Masked):
 @pytest.mark.parametrize("env", [Masked, Asked])
 def test_masked_actions_are_never_taken_nor_learned_from(env):
     agent = ppo(env).learn(4_000)
-    assert agent.evaluate(10).mean == 5.0
-    assert agent.evaluate(10, deterministic=False).mean > 4.0
+    assert agent.evaluate(episodes=10).mean == 5.0
+    assert agent.evaluate(episodes=10, deterministic=False).mean > 4.0
     assert agent.predict(np.zeros(1), action_mask=[False, True, False, False]) == 1
 
 
@@ -257,9 +257,9 @@ def test_a_vector_environment_is_taken_as_it_is_if_it_resets_in_the_same_step():
     envs = SyncVectorEnv([Identity] * 3, autoreset_mode=AutoresetMode.SAME_STEP)
     agent = ppo(envs).learn(500)
     assert agent.num_envs == 3
-    assert agent.evaluate(4, env=Identity).returns.shape == (4,)
+    assert agent.evaluate(episodes=4, env=Identity).returns.shape == (4,)
     with pytest.raises(ValueError, match="pass `env=` to evaluate"):
-        agent.evaluate(4)
+        agent.evaluate(episodes=4)
     with pytest.raises(ValueError, match="SAME_STEP"):
         ppo(SyncVectorEnv([Identity] * 3))
 
@@ -273,7 +273,7 @@ def test_every_way_to_run_the_copies_gives_the_same_learning(vectorization):
     settings = {"n_steps": 32, "batch_size": 256, "epochs": 20, "gamma": 0.98, "gae_lambda": 0.8, "learning_rate": 1e-3}
     agent = PPO(envs, PPOConfig(**settings), seed=1).learn(30_000)
     assert agent.runner.tracker.metrics()["rollout/return"] > 100
-    assert agent.evaluate(50, env="CartPole-v1").mean > 300
+    assert agent.evaluate(episodes=50, env="CartPole-v1").mean > 300
     agent.close()
 
 
@@ -292,7 +292,7 @@ def test_observations_and_rewards_are_normalised_and_returns_are_not():
     assert np.abs(rollout.returns).max() < 50
     assert seen[-1]["rollout/return"] < -500
     frozen = agent.observation_stats.count
-    agent.evaluate(2)
+    agent.evaluate(episodes=2)
     assert agent.observation_stats.count == frozen
 
 

@@ -21,13 +21,13 @@ def parameters_of(agent):
 def test_it_learns_which_action_the_observation_names(baseline):
     config = ReinforceConfig(**SMALL, baseline=baseline)
     agent = Reinforce(Identity, config, seed=0).learn(8_000)
-    assert agent.evaluate(20).mean >= 9.5
+    assert agent.evaluate(episodes=20).mean >= 9.5
 
 
 def test_advantages_can_lean_on_the_baseline():
     config = ReinforceConfig(**SMALL, gae_lambda=0.9)
     agent = Reinforce(Identity, config, seed=0).learn(8_000)
-    assert agent.evaluate(20).mean >= 9.5
+    assert agent.evaluate(episodes=20).mean >= 9.5
     batch = agent.collect()
     plain = batch.returns - batch.values
     assert 0.3 < np.corrcoef(batch.advantages, plain)[0, 1] < 0.999
@@ -46,20 +46,20 @@ def test_networks_of_ones_own_are_plain_modules(tmp_path):
 
 def test_it_learns_from_images():
     config = ReinforceConfig(hidden_sizes=[16], batch_steps=64, learning_rate=5e-3)
-    assert Reinforce(Pictures, config, seed=0, num_envs=4).learn(3_000).evaluate(10).mean > 9
+    assert Reinforce(Pictures, config, seed=0, num_envs=4).learn(3_000).evaluate(episodes=10).mean > 9
 
 
 def test_it_learns_continuous_actions():
     config = ReinforceConfig(hidden_sizes=[16], batch_steps=320, gamma=0.0, log_std=-1.0)
     agent = Reinforce(lambda: Identity(gym.spaces.Box(-1, 1, (1,))), config, seed=0)
-    before = agent.evaluate(20).mean
+    before = agent.evaluate(episodes=20).mean
     agent.learn(60_000)
     assert before < -3.0
-    assert agent.evaluate(20).mean > -1.0
+    assert agent.evaluate(episodes=20).mean > -1.0
 
 
 def test_it_solves_the_three_state_chain():
-    assert Reinforce(Chain, ReinforceConfig(**SMALL, gamma=0.9), seed=0).learn(6_000).evaluate(10).mean == 1.0
+    assert Reinforce(Chain, ReinforceConfig(**SMALL, gamma=0.9), seed=0).learn(6_000).evaluate(episodes=10).mean == 1.0
 
 
 @pytest.mark.slow
@@ -137,10 +137,10 @@ def test_evaluation_repeats_and_leaves_training_alone():
     for agent in agents:
         agent.learn(200)
         if agent is agents[0]:
-            result = agent.evaluate(7)
-            np.testing.assert_array_equal(result.returns, agent.evaluate(7).returns)
+            result = agent.evaluate(episodes=7)
+            np.testing.assert_array_equal(result.returns, agent.evaluate(episodes=7).returns)
             assert len(result.returns) == len(result.lengths) == 7
-            agent.evaluate(3, deterministic=False)
+            agent.evaluate(episodes=3, deterministic=False)
         agent.learn(500)
     assert_same_state(*agents)
 

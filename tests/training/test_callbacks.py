@@ -61,7 +61,7 @@ def test_evaluation_is_logged_and_the_best_agent_kept(tmp_path):
     assert json.loads(path.with_suffix(".json").read_text()) == {"return": best, "step": best_step}
     kept = PPO.load(path)
     assert kept.num_timesteps == best_step
-    assert kept.evaluate(3).mean == best
+    assert kept.evaluate(episodes=3).mean == best
 
     resumed = EvaluationCallback(every=256, episodes=3, path=path)
     agent.learn(1_025, resumed)
