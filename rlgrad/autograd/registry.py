@@ -121,6 +121,8 @@ class Op:
 
     function: Callable[..., Any] | None = None
     """Of an elementwise operation, what its users call; it holds NumPy's function as ``ufunc``."""
+    refuses: str = ""
+    """Kinds of dtype (NumPy's letters) that an elementwise operation does not take, though NumPy's function would."""
 
     def __init__(
         self,

@@ -241,6 +241,19 @@ class Tensor:
         return not isinstance(self._array, _ndarray)
 
     @property
+    def is_cpu(self) -> bool:
+        return isinstance(self._array, _ndarray)
+
+    @property
+    def real(self) -> Tensor:
+        """The tensor itself: no dtype here is complex."""
+        return self
+
+    @property
+    def imag(self) -> Tensor:
+        raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes, got {self.dtype!r}")
+
+    @property
     def layout(self) -> str:
         return "torch.strided"
 

@@ -10,7 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import Vjp, binary, broadcast_error, elementwise, method, public
 from rlgrad.autograd.ops.inplace import inplace, write_out
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply, apply_one
+from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 from rlgrad.backend.constants import HALF, ONE
@@ -114,19 +114,18 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 subtract = sub
 
 
-def _divisible(xp: Any, b: Any) -> None:
-    kind = b.dtype.kind if hasattr(b, "dtype") else "i" if isinstance(b, builtins.int) else "f"
-    if kind in "iu" and not (b.all() if hasattr(b, "dtype") else b):
+def _divisible(xp: Any, a: Any, b: Any) -> None:
+    if (a if hasattr(a, "dtype") else b).dtype.kind in "iu" and not (b.all() if hasattr(b, "dtype") else b):
         raise RuntimeError("ZeroDivisionError: an integer tensor is divided by zero; convert to a floating dtype first")
 
 
 def _floor_quotient(xp: Any, a: Any, b: Any) -> Any:
-    _divisible(xp, b)
+    _divisible(xp, a, b)
     return xp.floor_divide(a, b)
 
 
 def _trunc_quotient(xp: Any, a: Any, b: Any) -> Any:
-    _divisible(xp, b)
+    _divisible(xp, a, b)
     if xp.result_type(a, b).kind == "f":
         return xp.trunc(xp.true_divide(a, b))
     quotient = a // b
@@ -134,12 +133,12 @@ def _trunc_quotient(xp: Any, a: Any, b: Any) -> Any:
 
 
 def _remainder_forward(xp: Any, a: Any, b: Any) -> Any:
-    _divisible(xp, b)
+    _divisible(xp, a, b)
     return xp.remainder(a, b)
 
 
 def _fmod_forward(xp: Any, a: Any, b: Any) -> Any:
-    _divisible(xp, b)
+    _divisible(xp, a, b)
     return xp.fmod(a, b)
 
 
@@ -270,13 +269,23 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     elif isinstance(exponent, Tensor):
         result = _pow_tensors(input, exponent)
     else:
+        if isinstance(exponent, np.generic):  # promotes as Python's numbers do
+            exponent = exponent.item()
+        if not isinstance(exponent, (builtins.int, builtins.float)):
+            raise TypeError(f"pow(): expected a Tensor or a number as exponent, got {type(exponent).__name__}")
         kind = input._array.dtype.kind
         if kind != "f":
-            if isinstance(exponent, builtins.int) and exponent < 0 and kind in "iu":
+            if isinstance(exponent, builtins.int) and exponent < 0:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             input = input.to(dtypes.result_type(input, exponent))
         result = apply_one(_pow_scalar, input, (exponent,))
     return result if out is None else write_out(out, result)
+
+
+def _double(value: Any) -> builtins.float:
+    if not isinstance(value, (builtins.int, builtins.float, np.generic)):
+        raise TypeError(f"float_power(): expected a Tensor or a number, got {type(value).__name__}")
+    return builtins.float(value)
 
 
 @method
@@ -284,7 +293,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     """``input ** exponent`` in float64."""
     if not isinstance(input, Tensor):
         _tensor_first("float_power", exponent)
-    input, exponent = (x.to(dtypes.float64) if isinstance(x, Tensor) else builtins.float(x) for x in (input, exponent))
+    input, exponent = (x.to(dtypes.float64) if isinstance(x, Tensor) else _double(x) for x in (input, exponent))
     result = pow(input, exponent)
     return result if out is None else write_out(out, result, True)
 
@@ -481,6 +490,10 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     return result if out is None else write_out(out, result)
 
 
+for _name in ("floor_divide", "floor_div", "trunc_div", "remainder", "remainder_number", "fmod", "fmod_number", "pow"):
+    REGISTRY[_name].refuses = "b"
+for _name in ("hypot", "logaddexp", "logaddexp2"):
+    REGISTRY[_name].refuses = "biu"
 for _function in (
     add,
     sub,

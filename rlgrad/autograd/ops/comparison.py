@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import binary, method, public, unary
+from rlgrad.autograd.ops.define import binary, broadcast_error, method, public, unary
 from rlgrad.autograd.ops.inplace import assign, check_inplace, with_out, write_out
-from rlgrad.autograd.registry import Op, apply_one
+from rlgrad.autograd.registry import REGISTRY, Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 eq = binary("eq", "equal", methods=False, numbers="second")
@@ -27,10 +28,19 @@ _logical_not = Op("logical_not", "logical_not", inputs=1)
 bitwise_and = binary("bitwise_and", "bitwise_and")
 bitwise_or = binary("bitwise_or", "bitwise_or")
 bitwise_xor = binary("bitwise_xor", "bitwise_xor")
-bitwise_not = unary("bitwise_not", "invert", kind="same")
+
+
+def _invert(xp: Any, a: Any) -> Any:
+    if a.dtype.kind == "f":
+        raise TypeError(f"~ and bitwise_not are for integer and bool tensors, not {dtypes.as_dtype(a.dtype)!r}")
+    return xp.invert(a)
+
+
+bitwise_not = unary("bitwise_not", _invert, kind="same")
 
 bitwise_left_shift = binary("bitwise_left_shift", "left_shift")
 bitwise_right_shift = binary("bitwise_right_shift", "right_shift")
+REGISTRY["bitwise_left_shift"].refuses = REGISTRY["bitwise_right_shift"].refuses = "b"
 
 
 def _compare_in_place(name: str) -> None:
@@ -87,7 +97,10 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
     if rtol < 0 or atol < 0:
         raise RuntimeError(f"isclose(): rtol and atol must be greater than or equal to zero, but got {rtol} and {atol}")
     _same_dtype("isclose", input, other)
-    return wrap(np.isclose(input.numpy(force=True), other.numpy(force=True), rtol, atol, equal_nan))
+    try:
+        return wrap(np.isclose(input.numpy(force=True), other.numpy(force=True), rtol, atol, equal_nan))
+    except ValueError:
+        raise broadcast_error("isclose", (input._array.shape, other._array.shape)) from None
 
 
 @method
@@ -99,6 +112,9 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-
 @method
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
+    for argument, given in (("input", input), ("other", other)):
+        if not isinstance(given, Tensor):
+            raise TypeError(f"equal(): argument '{argument}' must be Tensor, not {type(given).__name__}")
     return input._array.shape == other._array.shape and bool((input._array == other._array).all())
 
 

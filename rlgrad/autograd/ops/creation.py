@@ -462,7 +462,7 @@ def _converted(self: Tensor, kind: Any, device: Device, copy: bool) -> Tensor:
         if target != self.device:
             result = apply(REGISTRY["move"], (result,), (target, self.device))
     if kind is not None and kind is not self._array.dtype:
-        result = apply(REGISTRY["cast"], (result,), (kind,))
+        result = apply(REGISTRY["cast"], (result,), (kind,)) if kind.kind == "f" else wrap(result._array.astype(kind))
     return self.clone() if copy and result is self else result
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public, spread
+from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public, spread
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reductions import (
@@ -92,6 +92,7 @@ _prod_dim = Op("prod", *_PROD, node="ProdBackward1")
 
 
 @method
+@numpy_names
 def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
@@ -150,6 +151,7 @@ _cumprod = Op(
 
 
 @method
+@numpy_names
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running product along ``dim``."""
     input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
@@ -189,6 +191,7 @@ _CumminResult = namedtuple("cummin", ["values", "indices"])  # type: ignore[name
 
 
 @method
+@numpy_names
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Largest element so far along ``dim``, and where it was (the latest of equals)."""
     result = _CummaxResult(*apply(_cummax, (input,), (one_dim(dim, input._array.ndim),)))
@@ -196,6 +199,7 @@ def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
 
 
 @method
+@numpy_names
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """Smallest element so far along ``dim``, and where it was (the latest of equals)."""
     result = _CumminResult(*apply(_cummin, (input,), (one_dim(dim, input._array.ndim),)))
@@ -222,6 +226,7 @@ _logcumsumexp = Op("logcumsumexp", _logcumsumexp_forward, (_logcumsumexp_vjp,))
 
 
 @method
+@numpy_names
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the running sum of exponentials along ``dim``, without overflow."""
     if input._array.dtype.kind != "f":
@@ -232,6 +237,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
 
 @with_out()
 @method
+@numpy_names
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
@@ -273,10 +279,15 @@ def _median_forward(ignore_nan: bool) -> Any:
     return forward
 
 
+def _nothing(dtype: np.dtype[Any]) -> Any:
+    """The median of no elements: NaN, or the smallest integer."""
+    return np.nan if dtype.kind == "f" else np.iinfo(dtype).min
+
+
 def _median_of_all(ignore_nan: bool) -> Any:
     def forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
         flat = a.reshape(-1)
-        return flat[_middle(xp, flat, 0, ignore_nan)] if flat.size else xp.asarray(np.nan, a.dtype)
+        return flat[_middle(xp, flat, 0, ignore_nan)] if flat.size else xp.asarray(_nothing(a.dtype), a.dtype)
 
     return forward
 
@@ -291,18 +302,22 @@ _ModeResult = namedtuple("mode", ["values", "indices"])  # type: ignore[name-mat
 
 
 @method
+@numpy_names
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median; with ``dim`` a pair ``(values, indices)``."""
     return _median(input, dim, keepdim, _median_all, _median_dim, _MedianResult)
 
 
 @method
+@numpy_names
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """:func:`median` of the elements that are not NaN."""
     return _median(input, dim, keepdim, _nanmedian_all, _nanmedian_dim, _NanmedianResult)
 
 
 def _median(input: Tensor, dim: int | None, keepdim: bool, whole: Op, along: Op, result: Any) -> Any:
+    if input._array.dtype.kind == "b":
+        raise NotImplementedError("median is not implemented for torch.bool; convert the tensor with .int()")
     if dim is None:
         return apply(whole, (input,), (None, False))
     dim = one_dim(dim, input._array.ndim)
@@ -318,8 +333,9 @@ def _mode_forward(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
     flat = rows.reshape(-1, rows.shape[-1])
     index = np.empty(len(flat), np.int64)
     for i, row in enumerate(flat):
-        values, counts = np.unique(row, return_counts=True)
-        index[i] = np.flatnonzero(row == values[counts.argmax()])[-1]
+        values, counts = np.unique(row, return_counts=True, equal_nan=False)
+        chosen = values[counts.argmax()]
+        index[i] = np.flatnonzero((row == chosen) | ((row != row) & (chosen != chosen)))[-1]
     return _with_index(xp, a, xp.asarray(index.reshape(rows.shape[:-1])), dim, keepdim)
 
 
@@ -328,6 +344,7 @@ _mode = Op("mode", _mode_forward, (_at_index,), multiple=True)
 
 @with_out()
 @method
+@numpy_names
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent element along ``dim`` (the smallest of equally frequent ones), and where it is last."""
     dim = one_dim(dim, input._array.ndim)
@@ -337,6 +354,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 @with_out()
 @method
+@numpy_names
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
@@ -346,6 +364,7 @@ def quantile(
 
 @with_out()
 @method
+@numpy_names
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from operator import index
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -67,6 +68,8 @@ def elementwise(op: Op, operands: Sequence[Any], kind: str) -> Tensor:
     if kind == "float" and not common.is_floating_point:
         common = dtypes.get_default_dtype()
     target = common.numpy
+    if target.kind in op.refuses:
+        raise _unsupported(op.name, common)
     tensors = [x for x in operands if isinstance(x, Tensor)]
     arrays, edges = [], []
     for x in operands:
@@ -100,6 +103,8 @@ def _unsupported(name: str, dtype: dtypes.dtype) -> RuntimeError:
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
             "or `logical_not()` operator instead."
         )
+    if name == "relu":
+        return RuntimeError("Boolean inputs not supported for relu; convert the tensor first")
     return NotImplementedError(f"{name} is not implemented for {dtype!r}; convert the tensor first")
 
 
@@ -344,10 +349,26 @@ def many_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
         return None
     if isinstance(dim, int):
         return (one_dim(dim, ndim),) if ndim else _no_dims(dim)
-    dims = tuple([one_dim(int(d), ndim) for d in dim])
+    if not isinstance(dim, (tuple, list)):
+        return many_dims(index(dim), ndim)
+    dims = tuple([one_dim(index(d), ndim) for d in dim])
     if len(set(dims)) != len(dims):
         raise RuntimeError(f"dim {dims[0]} appears multiple times in the list of dims")
     return (dims or None) if ndim else None
+
+
+def numpy_names(function: F) -> F:
+    """Let a function take ``axis`` and ``keepdims``, NumPy's names for ``dim`` and ``keepdim``, as PyTorch's do."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            for name, theirs in (("dim", "axis"), ("keepdim", "keepdims")):
+                if theirs in kwargs:
+                    kwargs[name] = kwargs.pop(theirs)
+        return function(*args, **kwargs)
+
+    return cast(F, call)
 
 
 def spread(ns: Any, g: Any, shape: tuple[int, ...], dims: Any, keepdim: bool) -> Any:

@@ -61,13 +61,11 @@ def _angle_forward(xp: Any, a: Any) -> Any:
 angle = unary("angle", _angle_forward, lambda ns, g: ns.zeros_like(g), in_place=False)
 
 
-@method
 def real(input: Tensor) -> Tensor:
     """The tensor itself: no dtype here is complex."""
     return input
 
 
-@method
 def imag(input: Tensor) -> Tensor:
     """Imaginary parts, which real numbers have not.
 

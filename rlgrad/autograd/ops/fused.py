@@ -141,18 +141,34 @@ _log_softmax = Op(
 
 @method
 def softmax(
-    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
+    input: Tensor,
+    dim: int | None = None,
+    dtype: Any = None,
+    *,
+    axis: Any = None,
+    _stacklevel: int = 3,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
+    if axis is not None:
+        dim = axis
     result = apply_one(_softmax, _floating(input, dtype, "softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
 @method
 def log_softmax(
-    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
+    input: Tensor,
+    dim: int | None = None,
+    dtype: Any = None,
+    *,
+    axis: Any = None,
+    _stacklevel: int = 3,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
+    if axis is not None:
+        dim = axis
     result = apply_one(_log_softmax, _floating(input, dtype, "log_softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 
@@ -167,7 +183,7 @@ def _floating(input: Tensor, dtype: Any, name: str) -> Tensor:
     if dtype is not None:
         return input.to(dtype)
     if input._array.dtype.kind != "f":
-        raise RuntimeError(f'"{name}_kernel_impl" not implemented for {input.dtype!r}; convert it with .float()')
+        raise NotImplementedError(f'"{name}_kernel_impl" not implemented for {input.dtype!r}; convert it with .float()')
     return input
 
 

@@ -17,29 +17,48 @@ from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 
-def _cat_vjp(ns: Any, g: Any, wants: Sequence[bool], dim: int, sizes: tuple[int, ...]) -> list[Any]:
-    grads, start = [], 0
+def _cat_vjp(ns: Any, g: Any, wants: Sequence[bool], dim: int, sizes: tuple[int | None, ...]) -> list[Any]:
+    grads: list[Any] = []
+    start = 0
     for wanted, size in zip(wants, sizes, strict=True):
-        grads.append(ns.narrow(g, dim, start, size) if wanted else None)
-        start += size
+        if not wanted:
+            grads.append(None)
+        elif size is None:
+            grads.append(ns.zeros(g, (0,)))
+        else:
+            grads.append(ns.narrow(g, dim, start, size))
+        start += size or 0
     return grads
 
 
-_cat = Op("cat", lambda xp, arrays, dim, sizes: xp.concatenate(arrays, axis=dim), _cat_vjp, variadic=True)
+def _cat_forward(xp: Any, arrays: Any, dim: int, sizes: tuple[int | None, ...]) -> Any:
+    if None in sizes:
+        arrays = [array for array, size in zip(arrays, sizes, strict=True) if size is not None]
+    return xp.concatenate(arrays, axis=dim)
 
 
-def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+_cat = Op("cat", _cat_forward, _cat_vjp, variadic=True)
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Tensor | None = None) -> Tensor:
     """Join tensors along an existing dimension."""
+    if axis is not None:
+        dim = axis
     tensors = _same_dtypes("cat", tensors)
     shapes = [x._array.shape for x in tensors]
-    if (0,) in shapes and any(s != (0,) for s in shapes):
-        tensors = [x for x in tensors if x._array.shape != (0,)]  # PyTorch ignores empty vectors here
-        shapes = [x._array.shape for x in tensors]
     if () in shapes:
         raise RuntimeError(f"zero-dimensional tensor (at position {shapes.index(())}) cannot be concatenated")
-    dim = one_dim(dim, len(shapes[0]))
+    sizes: tuple[int | None, ...]
+    if (0,) in shapes and any(s != (0,) for s in shapes):  # PyTorch ignores empty vectors, but they are in the graph
+        kept = [s for s in shapes if s != (0,)]
+        dim = one_dim(dim, len(kept[0]))
+        sizes = tuple([None if s == (0,) else s[dim] for s in shapes])
+        shapes = kept
+    else:
+        dim = one_dim(dim, len(shapes[0]))
+        sizes = tuple([s[dim] for s in shapes])
     try:
-        result = apply_list(_cat, tensors, (dim, tuple([s[dim] for s in shapes])))
+        result = apply_list(_cat, tensors, (dim, sizes))
     except (ValueError, IndexError):
         raise _different_sizes(shapes, dim) from None
     return result if out is None else _written(out, result)
@@ -91,8 +110,10 @@ def _stack_forward(xp: Any, arrays: Any, dim: int) -> Any:
 _stack = Op("stack", _stack_forward, _stack_vjp, variadic=True)
 
 
-def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Tensor | None = None) -> Tensor:
     """Join tensors of one shape along a new dimension."""
+    if axis is not None:
+        dim = axis
     tensors = _same_dtypes("stack", tensors)
     first = tensors[0]._array.shape
     for position, tensor in enumerate(tensors):

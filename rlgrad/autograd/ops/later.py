@@ -36,7 +36,7 @@ METHODS = {
     "bessel": "i0 i0_",
     "factorizations": "cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve orgqr ormqr svd triangular_solve",
     "floats": (
-        "angle conj conj_physical conj_physical_ frexp gcd gcd_ imag lcm lcm_ ldexp ldexp_ nextafter nextafter_ real "
+        "angle conj conj_physical conj_physical_ frexp gcd gcd_ lcm lcm_ ldexp ldexp_ nextafter nextafter_ "
         "resolve_conj resolve_neg"
     ),
     "probability": "igamma igamma_ igammac igammac_",

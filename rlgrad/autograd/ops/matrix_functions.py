@@ -34,6 +34,7 @@ def _matrix_exp_forward(xp: Any, a: Any) -> Any:
         return a.copy()
     wide = a.astype(np.float64)
     norm = abs(wide).sum(-2).max(-1)
+    norm = xp.where(xp.isfinite(norm), norm, 1)  # what is not finite makes the result NaN in any case
     steps = xp.maximum(xp.ceil(xp.log2(xp.maximum(norm, 1e-300) / 5.37)), 0)
     x = wide / (2.0**steps)[..., None, None]
     eye = xp.eye(n)

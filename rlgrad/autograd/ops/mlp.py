@@ -94,7 +94,7 @@ class _ReLU(Activation):
             slope = np.empty(g.shape, g.dtype)
             jit.shared(jit.kernels().relu_adjoint, len(g), g.size, g, out, slope)
             return slope
-        slope = (out > _zero[out.dtype]).astype(g.dtype)
+        slope = (out != _zero[out.dtype]).astype(g.dtype)
         slope *= g
         return slope
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.shape import _view_scatter, shape_argument
 from rlgrad.autograd.ops.writing import add_at, renamed, reshaped_in_place
@@ -150,6 +150,7 @@ Tensor.split = split  # type: ignore[attr-defined]
 
 
 @method
+@numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal extent along ``dim``; the last may be smaller."""
     if chunks <= 0:
@@ -161,7 +162,10 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
 @method
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of all slices along ``dim``."""
-    return apply(_unbind, (input,), (one_dim(dim, input._array.ndim),))
+    dim = one_dim(dim, input._array.ndim)
+    if not input._array.shape[dim]:
+        return ()
+    return apply(_unbind, (input,), (dim,))
 
 
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:

@@ -168,7 +168,7 @@ _round = unary("round", "rint", zero_gradient, kind="same", methods=False)
 @method
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """To the nearest integer (ties to even), or to so many decimals."""
-    if input._array.dtype.kind != "f":
+    if input._array.dtype.kind in "iu":
         return input.clone()
     result = _round(input) if decimals == 0 else apply_one(_round_decimals, input, (decimals,))
     return result if out is None else write_out(out, result, True)
@@ -191,7 +191,7 @@ def _relu(xp: Any, a: Any) -> Any:
 
 
 def _where_positive(xp: Any, g: Any, out: Any) -> Any:
-    mask = (out > ZERO.beside(xp, out)).astype(g.dtype)
+    mask = (out != ZERO.beside(xp, out)).astype(g.dtype)
     mask *= g
     return mask
 
@@ -457,6 +457,9 @@ def _zero_method(self: Tensor) -> Tensor:
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
 
 
+for _name in ("abs", "floor", "ceil", "trunc", "round", "relu"):
+    REGISTRY[_name].refuses = "b"
+REGISTRY["frac"].refuses = "biu"
 for _function in (clamp, clip, clamp_min, clamp_max, round, masked_fill, nan_to_num):
     inplace(_function)
 _ALIASES = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import many_dims, method, one_dim, public, spread
+from rlgrad.autograd.ops.define import many_dims, method, numpy_names, one_dim, public, spread
 from rlgrad.autograd.ops.inplace import inplace, write_out, write_outs
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.registry import Op, apply, apply_one
@@ -123,7 +123,7 @@ def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> 
 
 def _var_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
     freedom = builtins.max(_count(a_shape, dims) - correction, 0)
-    scale = 2.0 / freedom if freedom else float("nan")
+    scale = 2.0 / freedom if freedom else float("inf")
     return spread(ns, g, a_shape, dims, keepdim) * ((a - ns.mean(a, dims, True)) * scale)
 
 
@@ -151,6 +151,7 @@ def _spread_arguments(dim: Any, unbiased: Any, correction: Any) -> tuple[Any, An
 
 
 @method
+@numpy_names
 def var(
     input: Tensor,
     dim: Any = None,
@@ -166,6 +167,7 @@ def var(
 
 
 @method
+@numpy_names
 def std(
     input: Tensor,
     dim: Any = None,
@@ -219,6 +221,7 @@ _var_mean = Op("var_mean", _with_mean(_var.forward), (_var_mean_vjp,), multiple=
 _std_mean = Op("std_mean", _with_mean(_std.forward), (_std_mean_vjp,), multiple=True)
 
 
+@numpy_names
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -226,6 +229,7 @@ def var_mean(
     return _moments(_var_mean, "var_mean", input, dim, unbiased, keepdim, correction)
 
 
+@numpy_names
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -270,6 +274,7 @@ def _not_empty(name: str, input: Tensor, dims: Any) -> None:
 
 
 @method
+@numpy_names
 def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Largest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
@@ -279,6 +284,7 @@ def amax(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor 
 
 
 @method
+@numpy_names
 def amin(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Smallest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
@@ -304,6 +310,7 @@ _AminmaxResult = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-matc
 
 
 @method
+@numpy_names
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
     """Smallest and largest element over ``dim``; ties share the gradient."""
     dims = many_dims(dim, input._array.ndim)
@@ -354,14 +361,22 @@ _MinResult = namedtuple("min", ["values", "indices"])  # type: ignore[name-match
 
 
 @method
-def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def max(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None
+) -> Any:
     """Largest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise maximum."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     return _extreme("max", input, dim, keepdim, _max_all, _max_dim, _MaxResult, out)
 
 
 @method
-def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def min(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: Any = None, out: Any = None
+) -> Any:
     """Smallest element; with ``dim`` a pair ``(values, indices)``; with a second tensor the elementwise minimum."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     return _extreme("min", input, dim, keepdim, _min_all, _min_dim, _MinResult, out)
 
 
@@ -401,26 +416,50 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 @method
-def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmax(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Index of the largest element."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     result = _arg("argmax", input, dim, keepdim)
     return result if out is None else write_out(out, result, True)
 
 
 @method
-def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def argmin(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    axis: Any = None,
+    keepdims: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """Index of the smallest element."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     result = _arg("argmin", input, dim, keepdim)
     return result if out is None else write_out(out, result, True)
 
 
 def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
     array = input._array
-    found = getattr(module_of(array), name)(array, axis=many_dims(dim, array.ndim), keepdims=keepdim)
+    if dim is not None and dim.__class__ is not int and not len(many_dims(dim, array.ndim) or ()) and array.ndim:
+        found = array != 0  # over no dimension
+    else:
+        found = getattr(module_of(array), name)(array, axis=many_dims(dim, array.ndim), keepdims=keepdim)
     return wrap(found.astype(array.dtype) if array.dtype == np.uint8 else found)  # uint8 was the bool of old
 
 
 @method
+@numpy_names
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element is non-zero."""
     result = _truth("all", input, dim, keepdim)
@@ -428,6 +467,7 @@ def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 
 @method
+@numpy_names
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element is non-zero."""
     result = _truth("any", input, dim, keepdim)
@@ -435,6 +475,7 @@ def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor |
 
 
 @method
+@numpy_names
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
     """How many elements are not zero, over ``dim`` or in all."""
     array = input._array
@@ -453,6 +494,7 @@ _nansum = Op("nansum", _nansum_forward, (_nansum_vjp,))
 
 
 @method
+@numpy_names
 def nansum(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
@@ -465,6 +507,7 @@ def nansum(
 
 
 @method
+@numpy_names
 def nanmean(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
@@ -489,6 +532,8 @@ def trace(input: Tensor) -> Tensor:
     """Sum of the diagonal of a matrix."""
     if input._array.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input._array.ndim}")
+    if input._array.dtype.kind == "b":
+        raise NotImplementedError("trace is not implemented for torch.bool; convert the tensor with .int()")
     return apply_one(_trace, _accumulable(input, None))
 
 
@@ -504,8 +549,10 @@ _cumsum = Op(
 
 
 @method
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: Any = None, *, axis: Any = None, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """Running sum along ``dim``."""
+    if axis is not None:
+        dim = axis
     input = _accumulable(input, out.dtype if dtype is None and out is not None else dtype)
     result = apply_one(_cumsum, input, (one_dim(dim, input._array.ndim),))
     return result if out is None else write_out(out, result)
@@ -529,6 +576,7 @@ _logsumexp = Op("logsumexp", _logsumexp_forward, (_logsumexp_vjp,))
 
 
 @method
+@numpy_names
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of the sum of exponentials over ``dim``, without overflow."""
     if input._array.dtype.kind != "f":
@@ -538,6 +586,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | N
 
 
 @method
+@numpy_names
 def norm(
     input: Tensor,
     p: Any = "fro",

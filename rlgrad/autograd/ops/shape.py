@@ -226,14 +226,18 @@ _squeeze_dims = Op(
 
 
 @method
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Insert a dimension of extent one."""
+    if axis is not None:
+        dim = axis
     return apply_one(_unsqueeze, input, (one_dim(dim, input._array.ndim + 1),))
 
 
 @method
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *, axis: Any = None) -> Tensor:
     """Drop dimensions of extent one: all, or those named."""
+    if axis is not None:
+        dim = axis
     return apply(*_squeezing(input, dim))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out, write_outs
 from rlgrad.autograd.ops.scatter import gather_forward, gathering
 from rlgrad.autograd.registry import Op, apply
@@ -50,6 +50,7 @@ def _ordered(op: Op, input: Tensor, index: Any, dim: int) -> tuple[Tensor, Tenso
 
 
 @method
+@numpy_names
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, stable: bool | None = None, *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
@@ -61,6 +62,7 @@ def sort(
 
 
 @method
+@numpy_names
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """The indices of :func:`sort`."""
     return wrap(_order(input._array, one_dim(dim, input._array.ndim), descending))
@@ -75,6 +77,7 @@ def msort(input: Tensor) -> Tensor:
 
 @with_out()
 @method
+@numpy_names
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The ``k`` largest (or smallest) elements along ``dim`` and where they are, the most extreme first."""
     array = input._array
@@ -100,6 +103,7 @@ def _extremes(array: Any, k: int, dim: int, largest: bool) -> Any:
 
 @with_out()
 @method
+@numpy_names
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The ``k``-th smallest element along ``dim`` (the smallest is the first) and where it is."""
     array = input._array
@@ -116,6 +120,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
 
 
 @method
+@numpy_names
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -134,7 +139,7 @@ def unique(
     xp = module_of(array)
     if dim is not None:
         dim = one_dim(dim, array.ndim)
-    values, inverse, counts = xp.unique(array, return_inverse=True, return_counts=True, axis=dim)
+    values, inverse, counts = xp.unique(array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(array.shape if dim is None else -1)
     return _distinct(values, inverse, counts, return_inverse, return_counts)
 
@@ -149,6 +154,7 @@ def _distinct(values: Any, inverse: Any, counts: Any, return_inverse: bool, retu
 
 
 @method
+@numpy_names
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:

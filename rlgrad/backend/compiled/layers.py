@@ -16,10 +16,10 @@ def add_relu(h, bias, start, stop):
 
 @kernel
 def relu_adjoint(g, out, slope, start, stop):
-    """``slope = g`` where the output is above zero."""
+    """``slope = g`` where the output is not zero: above it, or NaN."""
     for i in range(U(start), U(stop)):
         for j in range(U(g.shape[1])):
-            slope[i, j] = g[i, j] if out[i, j] > 0 else 0
+            slope[i, j] = g[i, j] if out[i, j] != 0 else 0
 
 
 @kernel
