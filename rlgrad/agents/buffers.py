@@ -12,7 +12,7 @@ from rlgrad.agents.sum_tree import SumTree
 
 __all__ = ["PrioritizedReplay", "ReplayBuffer", "Transitions"]
 
-_ROWS_PER_GATHER = 1024
+_BYTES_PER_GATHER = 1 << 20
 
 
 @dataclass(slots=True)
@@ -155,7 +155,8 @@ class ReplayBuffer:
             generator: draws them.
             prepare: is shown what was gathered before it is cut into batches.
         """
-        together = max(1, min(_ROWS_PER_GATHER // batch_size, count))
+        row = sum(array[:1].nbytes for array in self.arrays().values())
+        together = max(1, min(_BYTES_PER_GATHER // (row * batch_size), count))
         for first in range(0, count, together):
             number = min(together, count - first)
             rows = self.draw(number * batch_size, generator)

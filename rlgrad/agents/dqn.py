@@ -26,6 +26,9 @@ from rlgrad.training.schedules import Linear
 
 __all__ = ["DQN", "DQNConfig"]
 
+_ROWS_PER_FORWARD = 512
+"""States that the target network is shown at once: what its layers compute stays in the cache."""
+
 
 @dataclass
 class DQNConfig(OffPolicyConfig):
@@ -201,8 +204,16 @@ class DQN(OffPolicyAgent):
 
     def prepare(self, drawn: Transitions) -> None:
         # The target network rests during a round of updates; noise alone is new in every one.
-        if not self.noisy_layers:
-            drawn.following = self._following(drawn)
+        if self.noisy_layers:
+            return
+        if self.config.hindsight_goals or len(drawn.index) == self.config.batch_size:
+            drawn.following = self._following(drawn.next_obs)
+            return
+        # From a small memory many transitions are drawn more than once; with hindsight each time has its own goal.
+        distinct, place = np.unique(drawn.index, return_inverse=True)
+        rows = np.empty_like(distinct)
+        rows[place] = np.arange(len(place))
+        drawn.following = self._following(drawn.next_obs.take(rows, axis=0)).take(place, axis=0)
 
     def update(self, batch: Transitions) -> dict[str, Any]:
         config, weights = self.config, batch.weights
@@ -210,7 +221,7 @@ class DQN(OffPolicyAgent):
         self._reset_noise(self.generators["minibatch"])
         self._moved = True
 
-        following = self._following(batch) if batch.following is None else batch.following
+        following = self._following(batch.next_obs) if batch.following is None else batch.following
         with rlgrad.no_grad():
             if config.double:
                 judge = self.q_values(self.q_network, self.inputs(batch.next_obs))
@@ -265,10 +276,14 @@ class DQN(OffPolicyAgent):
         names = ("q_network", "target_network", "optimizer")
         return {**super().components(), **{name: getattr(self, name) for name in names}}
 
-    def _following(self, batch: Transitions) -> np.ndarray:
+    def _following(self, next_obs: np.ndarray) -> np.ndarray:
         """What the target network says of each action in the states that followed."""
         with rlgrad.no_grad():
-            return self.array(self.outputs(self.target_network, self.inputs(batch.next_obs)))
+            for start in range(0, len(next_obs), _ROWS_PER_FORWARD):
+                inputs = self.inputs(next_obs[start : start + _ROWS_PER_FORWARD])
+                pieces.append(self.array(self.outputs(self.target_network, inputs)))
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        pieces = []
 
     def _greedy(self, encoded: np.ndarray, noisy: bool) -> np.ndarray:
         if self.noisy_layers:
