@@ -16,6 +16,7 @@ import rlgrad
 from rlgrad import Tensor, nn
 from rlgrad.agents.config import AgentConfig
 from rlgrad.agents.loop import train
+from rlgrad.agents.networks import Recurrent, require_fit
 from rlgrad.agents.persistence import load_agent, save_agent
 from rlgrad.agents.playing import evaluate, vector_env
 from rlgrad.agents.runner import Runner, Step
@@ -101,9 +102,26 @@ class Agent(ABC):
         self.evaluation_envs: Any = None
         self._cut_short = False
 
-    def remember_own(self, **networks: Any) -> None:
-        """Notes which of these arguments of the constructor are networks, not None: `load` then asks for them."""
-        self.own_modules = [name for name, network in networks.items() if network is not None]
+    def remember_own(self, **networks: tuple[Any, int] | tuple[Any, int, int]) -> None:
+        """Notes which networks the constructor was given, for which `load` then asks, and checks that they fit.
+
+        Args:
+            networks: the argument's name to what was given (a module, several, or None), the number of outputs
+                that it has to have, and how many action components it takes beside observations.
+
+        Raises:
+            ValueError: a network fails on what the agent sees, or returns another shape.
+        """
+        given = {name: entry for name, entry in networks.items() if entry[0] is not None}
+        for name, (network, outputs, *beside) in given.items():
+            codec, extra = self.observations, sum(beside)
+            seen = self.tensor(
+                np.zeros((2, codec.dim + extra), np.float32) if extra else np.zeros((2, *codec.shape), codec.dtype)
+            )
+            for module in [network] if isinstance(network, nn.Module) else network:
+                if not isinstance(module, Recurrent):
+                    require_fit(name, module.to(self.device), seen, outputs)
+        self.own_modules = list(given)
 
     @abstractmethod
     def iterate(self) -> dict[str, float]:

@@ -134,11 +134,13 @@ class DQN(OffPolicyAgent):
         super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         config = self.config
         if not self.actions.discrete:
-            raise TypeError(f"DQN chooses among Discrete actions, got {self.actions.space}: use SAC or TD3.")
+            raise TypeError(
+                f"DQN chooses among Discrete actions, got {self.actions.space}: use SAC or TD3 for a bounded Box, PPO or A2C for others."
+            )
         if config.prioritized and dataset is not None:
             raise ValueError("prioritized is for steps of the agent's own: turn it off to learn from a data set.")
         self.width = 1 if config.distribution == "mean" else config.atoms
-        self.remember_own(q_network=q_network)
+        self.remember_own(q_network=(q_network, (self.actions.dim + config.dueling) * self.width))
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self._default_network() if q_network is None else q_network
         self.q_network = net.to(device).eval()
@@ -278,12 +280,12 @@ class DQN(OffPolicyAgent):
 
     def _following(self, next_obs: np.ndarray) -> np.ndarray:
         """What the target network says of each action in the states that followed."""
+        pieces = []
         with rlgrad.no_grad():
             for start in range(0, len(next_obs), _ROWS_PER_FORWARD):
                 inputs = self.inputs(next_obs[start : start + _ROWS_PER_FORWARD])
                 pieces.append(self.array(self.outputs(self.target_network, inputs)))
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-        pieces = []
 
     def _greedy(self, encoded: np.ndarray, noisy: bool) -> np.ndarray:
         if self.noisy_layers:

@@ -93,11 +93,13 @@ class IQL(OffPolicyAgent):
         config, dim, discrete = self.config, self.actions.dim, self.actions.discrete
         if not discrete:
             require_bounded(self.actions.space, "IQL")
-        self.remember_own(actor=actor, critics=critics, value=value)
+        widths = (0, dim) if discrete else (dim, 1)
+        self.remember_own(
+            actor=(actor, dim if discrete else 2 * dim), critics=(critics, *widths[::-1]), value=(value, 1)
+        )
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = self.make_net(0, dim if discrete else 2 * dim) if actor is None else actor
             self.policy = SoftPolicy(net, dim, discrete).to(device).eval()
-            widths = (0, dim) if discrete else (dim, 1)
             build = (self.make_net(*widths) for _ in range(config.critics))
             self.critics = make_critics(build, critics).to(device).eval()
             self.value = (self.make_net(0, 1) if value is None else value).to(device).eval()

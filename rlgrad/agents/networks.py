@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ __all__ = [
     "image_net",
     "mlp",
     "recurrent",
+    "require_fit",
     "run_net",
 ]
 
@@ -136,6 +138,28 @@ class Policy(nn.Module):
 def run_net(net: nn.Module, obs: Tensor, sequences: Sequences | None) -> Tensor:
     """A network's outputs, for a recurrent one along `sequences`."""
     return net(obs) if sequences is None else net(obs, sequences)[0]
+
+
+def require_fit(name: str, network: nn.Module, inputs: Tensor, outputs: int) -> None:
+    """Refuses a network of the user's own that does not make `outputs` numbers of each of `inputs`.
+
+    Args:
+        name: of the argument, for the message.
+        network: stays as it is, as a copy is tried.
+        inputs: (n, ...) what it will be given.
+        outputs: width of what it has to return, (n, outputs).
+
+    Raises:
+        ValueError: it fails on such inputs, or returns another shape.
+    """
+    takes, number = tuple(inputs.shape[1:]), len(inputs)
+    try:
+        with rlgrad.no_grad():
+            made = tuple(copy.deepcopy(network).eval()(inputs).shape)
+    except (RuntimeError, TypeError, ValueError, IndexError) as error:
+        raise ValueError(f"{name}= has to take arrays of shape {(number, *takes)}, and fails: {error}") from error
+    if made != (number, outputs):
+        raise ValueError(f"{name}= has to make {(number, outputs)} of {(number, *takes)}, and makes {made}.")
 
 
 @dataclass(frozen=True)

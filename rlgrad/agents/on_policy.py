@@ -123,7 +123,7 @@ class OnPolicyAgent(Agent):
         self.policy: Policy = self.model.policy
         self.head = head
         self.value: nn.Module = self.model.value
-        self.remember_own(policy=policy, value=value)
+        self.remember_own(policy=(policy, head.width), value=(value, 1))
         self.recurrent = isinstance(net, Recurrent)
         self.observation_stats = RunningMeanStd(self.observations.shape)
         self.reward_scaler = RewardScaler(self.num_envs, self.config.gamma)

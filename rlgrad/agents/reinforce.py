@@ -156,7 +156,7 @@ class Reinforce(Agent):
             self.policy = Policy(net, head).to(device)
             baseline = self._network(1, 1.0) if value is None and config.baseline else value
             self.baseline = baseline.to(device) if baseline is not None and config.baseline else None
-        self.remember_own(policy=policy, value=value)
+        self.remember_own(policy=(policy, head.width), value=(value, 1))
         options = self.optimizer_options
         self.optimizer = optim.make(params=self.policy.parameters(), lr=config.learning_rate, **options)
         if self.baseline is not None:

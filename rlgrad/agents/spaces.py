@@ -121,11 +121,14 @@ class ObservationCodec:
         """
         if self.parts:
             return self._check_parts(observation)
-        array = np.asarray(observation)
+        try:
+            array = np.asarray(observation)
+        except ValueError:  # a sequence of unlike things
+            array = np.asarray(None)
         if array.dtype.kind not in "biuf":
             raise TypeError(
-                f"Observations must be an array of numbers, got dtype {array.dtype} from "
-                f"{type(observation).__name__}. reset() returns (observation, info): pass the first."
+                f"Observations must be an array of numbers, got {type(observation).__name__} of dtype {array.dtype}. "
+                "reset() returns (observation, info): pass the first."
             )
         shape = self.space.shape or ()
         if array.shape not in (shape, (*array.shape[:1], *shape)):

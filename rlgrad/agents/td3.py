@@ -107,7 +107,7 @@ class TD3(OffPolicyAgent):
         super().__init__(env, config, seed, num_envs, env_options, device, optimizer, dataset)
         require_bounded(self.actions.space, "TD3")
         config, dim = self.config, self.actions.dim
-        self.remember_own(actor=actor, critics=critics)
+        self.remember_own(actor=(actor, dim), critics=(critics, 1, dim))
         with rlgrad.random.fork_rng(int(self.generators["parameters"].integers(2**31))):
             net = nn.Sequential(*self.make_net(0, dim), nn.Tanh()) if actor is None else actor
             self.actor = net.to(device).eval()

@@ -66,6 +66,7 @@ def make(
     Raises:
         ValueError: an unknown id (the message lists the nearest ones), vectorization or number of copies, or a vector
             environment in another autoreset mode.
+        TypeError: a function builds something else than an environment.
         ImportError: the environment needs a package that is not installed; the message says how to install
             it.
 
@@ -102,7 +103,14 @@ def make(
             return gym.make(name, **env_options)
 
     elif callable(env):
-        name, factory = getattr(env, "__name__", repr(env)), env
+        name, build = getattr(env, "__name__", repr(env)), env
+
+        def factory() -> gym.Env[Any, Any]:
+            made = build()
+            if not isinstance(made, gym.Env):
+                raise TypeError(f"{name} has to build a gymnasium.Env, and built {type(made).__name__}.")
+            return made
+
         if env_options:
             given = ", ".join(env_options)
             raise ValueError(f"Environment options ({given}) go with an id; a function takes its own.")

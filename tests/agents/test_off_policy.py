@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 import rlgrad
 from rlgrad import nn
-from rlgrad.agents import DQN, SAC, TD3, DDPGConfig, DQNConfig, SACConfig, TD3Config
+from rlgrad.agents import DQN, PPO, SAC, TD3, DDPGConfig, DQNConfig, SACConfig, TD3Config
 from rlgrad.training import NonFiniteError
 
 from .worlds import Broken, Chain, Endless, Identity, assert_same_state
@@ -252,6 +252,32 @@ def test_a_q_network_of_your_own_takes_the_place_of_the_default_one():
     agent = DQN("CartPole-v1", DQNConfig(learning_starts=20, batch_size=8), q_network=net).learn(40)
     assert agent.q_network is net
     assert agent.predict(np.zeros(4, np.float32)) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (
+            lambda: PPO("CartPole-v1", policy=nn.Linear(4, 3)),
+            r"policy= has to make \(2, 2\) of \(2, 4\), and makes \(2, 3\)",
+        ),
+        (
+            lambda: PPO("CartPole-v1", policy=nn.Linear(5, 2)),
+            r"policy= has to take arrays of shape \(2, 4\), and fails",
+        ),
+        (lambda: PPO("Pendulum-v1", value=nn.Flatten(0)), r"value= has to make \(2, 1\)"),
+        (
+            lambda: DQN("CartPole-v1", DQNConfig(dueling=True), q_network=nn.Linear(4, 2)),
+            r"q_network= has to make \(2, 3\)",
+        ),
+        (lambda: SAC("Pendulum-v1", actor=nn.Linear(3, 1)), r"actor= has to make \(2, 2\)"),
+        (lambda: SAC("CartPole-v1", critics=[nn.Linear(4, 2), nn.Linear(4, 1)]), r"critics= has to make \(2, 2\)"),
+        (lambda: TD3("Pendulum-v1", critics=[nn.Linear(3, 1)]), r"critics= has to take arrays of shape \(2, 4\)"),
+    ],
+)
+def test_a_network_of_your_own_that_does_not_fit_is_refused(build, words):
+    with pytest.raises(ValueError, match=words):
+        build()
 
 
 def test_loading_asks_for_the_networks_that_were_given(tmp_path):

@@ -29,6 +29,12 @@ def test_one_observation_is_told_from_a_batch():
         (spaces.Box(-1, 1, (3,)), 0.0, ValueError, r"shape \(\)"),
         (spaces.Box(-1, 1, (3,)), "left", TypeError, "array of numbers"),
         (spaces.Box(-1, 1, (3,)), [None] * 3, TypeError, "dtype object"),
+        (
+            spaces.Box(-1, 1, (3,)),
+            (np.zeros(3), {}),
+            TypeError,
+            r"reset\(\) returns \(observation, info\): pass the first",
+        ),
         (spaces.Box(-1, 1, (3,)), [0.0, np.nan, 0.0], ValueError, "NaN"),
         (spaces.Discrete(3), 3, ValueError, "leave Discrete"),
         (spaces.Discrete(3), 1.0, TypeError, "integers"),

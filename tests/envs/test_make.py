@@ -119,6 +119,8 @@ def test_wrong_arguments_are_named():
         make("FrozenLake-v1", 1, vectorization="vector")
     with pytest.raises(TypeError, match="lambda"):
         make(Countdown())
+    with pytest.raises(TypeError, match=r"dict has to build a gymnasium\.Env, and built dict"):
+        make(dict)
     with pytest.raises(ValueError, match=r"options \(size\)"):
         make(Countdown, 1, size=3)
 
