@@ -345,9 +345,10 @@ def record(
         result._edge = node
         result._cell = [0]
         result._view = result._extra = None
-    node.saved = plan.pick((*arrays, *attributes, out))
-    if plan.shapes:
-        node.saved += tuple([arrays[i].shape for i in plan.shapes])
+    saved = plan.pick((*arrays, *attributes, out))
+    for i in plan.shapes:
+        saved = (*saved, arrays[i].shape)
+    node.saved = saved
     if plan.tensors:
         node.cells = kept = plan.keep((*cells, result._cell))
         node.versions = (kept[0][0],) if len(kept) == 1 else tuple(map(_version_of, kept))

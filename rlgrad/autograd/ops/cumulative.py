@@ -18,6 +18,7 @@ from rlgrad.autograd.ops.reductions import (
     _floating,
     _not_empty,
     _reversed_cumsum,
+    _running_result,
     _with_index,
 )
 from rlgrad.autograd.ops.writing import renamed
@@ -145,7 +146,7 @@ def _filled(ns: Any, a: Any, left_out: np.ndarray, wide: tuple[int, ...], dim: i
 
 _cumprod = Op(
     "cumprod",
-    lambda xp, a, dim: xp.cumprod(a, axis=dim, dtype=a.dtype) if a.ndim else a.copy(),
+    lambda xp, a, dim: _running_result(xp, "multiply", a, dim),
     (_cumprod_vjp,),
 )
 
@@ -262,13 +263,15 @@ def diff(
 
 def _middle(xp: Any, a: Any, dim: int, ignore_nan: bool) -> Any:
     """Index of the lower median along a dimension; a NaN is the median unless ignored."""
-    order = xp.argsort(a, axis=dim, kind="stable")
+    order = a.argsort(axis=dim, kind="stable")
     nan = a != a
     n = a.shape[dim]
     if ignore_nan:
         rank = xp.maximum((n - nan.sum(axis=dim, keepdims=True) - 1) // 2, 0)
         return xp.take_along_axis(order, rank, dim).squeeze(dim)
-    middle = xp.take(order, (n - 1) // 2, dim)
+    middle = order.take((n - 1) // 2, dim)
+    if xp is np and not np.count_nonzero(nan):  # as most often
+        return middle
     return xp.where(nan.any(axis=dim), nan.argmax(axis=dim), middle)
 
 
@@ -319,7 +322,7 @@ def _median(input: Tensor, dim: int | None, keepdim: bool, whole: Op, along: Op,
     if input._array.dtype.kind == "b":
         raise NotImplementedError("median is not implemented for torch.bool; convert the tensor with .int()")
     if dim is None:
-        return apply(whole, (input,), (None, False))
+        return apply_one(whole, input, (None, False))
     dim = one_dim(dim, input._array.ndim)
     if input._array.ndim and not input._array.shape[dim]:
         raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")

@@ -10,10 +10,13 @@ import numpy as np
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
 from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
+from rlgrad.autograd.ops.places import broadcast, extremes, largest
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices
+
+_INT64 = np.dtype(np.int64)
 
 # Index arrays give copies. An index is a tuple of full slices and non-negative integer arrays that nobody else holds.
 
@@ -27,10 +30,17 @@ def _index_add_into(xp: Any, g: Any, shape: tuple[int, ...], index: tuple[Any, .
 def _reading(name: str) -> Op:
     return Op(
         name,
-        lambda xp, a, index: a[index],
+        _read,
         (lambda ns, g, a_shape, index: ns.index_add_into(g, a_shape, index),),
         frees=True,
     )
+
+
+def _read(xp: Any, a: Any, index: tuple[Any, ...]) -> Any:
+    *lead, last = index
+    if xp is np and (not lead or builtins.all(i.__class__ is slice for i in lead)) and last.__class__ is np.ndarray:
+        return a.take(last, len(lead))  # four times as fast as an index for few rows
+    return a[index]
 
 
 _index, _index_select, _masked_select = _reading("index"), _reading("index_select"), _reading("masked_select")
@@ -155,11 +165,13 @@ def _non_negative(index: Any, size: int, dim: int) -> Any:
     """An index array checked and copied: what the user does to his own afterwards does not matter."""
     if index.size == 0:
         return index.copy()
-    low, high = int(index.min()), int(index.max())
+    if index.dtype is _INT64 and largest(index) < size:
+        return index.copy()
+    low, high = extremes(index)
     if low < -size or high >= size:
         worst = high if high >= size else low
         raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
-    return index.copy() if low >= 0 else index + size * (index < 0)
+    return index.copy() if low >= 0 else index % size
 
 
 def _stands_for_a_tuple(index: list[Any]) -> bool:
@@ -194,6 +206,8 @@ def _item(item: Any, array: Any) -> Any:
                 "only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors are valid indices (got "
                 f"{type(item).__name__})"
             ) from None
+    if item.dtype is _INT64 and item.ndim and item.__class__ is array.__class__:
+        return item
     if item.dtype == np.uint8:
         item = item.astype(bool)
     if item.dtype.kind != "b" and item.dtype not in (np.int64, np.int32):
@@ -358,7 +372,7 @@ Tensor.__setitem__ = _setitem  # type: ignore[method-assign]
 def _put_arguments(input: Tensor, indices: Any, values: Tensor) -> tuple[Tensor, tuple[Any, ...] | None]:
     if len(indices) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got {len(indices)})")
-    if values._array.dtype != input._array.dtype:
+    if values._array.dtype is not input._array.dtype:
         raise _dtype_fault(input, values)
     given = tuple([slice(None) if i is None else i for i in indices])
     for i in given:
@@ -484,17 +498,17 @@ Tensor.put_ = _put_  # type: ignore[attr-defined]
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` that ``index`` names."""
     dim = one_dim(dim, input._array.ndim)
-    if index._array.dtype not in (np.int64, np.int32):
+    where = index._array
+    if where.dtype is not _INT64 and where.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if index._array.ndim > 1:
+    if where.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    where = index._array.reshape(-1)
-    size = input._array.shape[dim] if input._array.ndim else 1
-    if where.size and (int(where.min()) < 0 or int(where.max()) >= size):
+    where = where.reshape(-1).astype(_INT64)
+    if where.size and largest(where) >= (input._array.shape[dim] if input._array.ndim else 1):
         raise IndexError("index out of range in self")
     if input._array.ndim == 0:
         return renamed(input.clone(), "IndexSelectBackward0")
-    return apply_one(_index_select, input, ((*(slice(None),) * dim, where.astype(np.int64)),))
+    return apply_one(_index_select, input, ((*(slice(None),) * dim, where),))
 
 
 @method
@@ -506,12 +520,14 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     if not shape:
         input, mask, shape = input.reshape(1), mask.reshape(1), (1,)
     wide = input if input._array.shape == shape else input.expand(shape)
-    where = devices.module_of(input._array).broadcast_to(mask._array, shape).nonzero()
+    where = broadcast(mask._array, shape).nonzero()
     result = apply_one(_masked_select, wide, (where,))
     return result if out is None else write_out(out, result, True)
 
 
 def _together(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
+    if a._array.shape == b._array.shape:
+        return a._array.shape
     try:
         return np.broadcast_shapes(a._array.shape, b._array.shape)
     except ValueError:
@@ -519,7 +535,7 @@ def _together(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
 
 
 def _masked_scatter_write(xp: Any, a: Any, source: Any, mask: Any) -> None:
-    a[mask] = source.reshape(-1)[: int(mask.sum())]
+    a[mask] = source.reshape(-1)[: int(xp.count_nonzero(mask))]
 
 
 def _first(ns: Any, g: Any, shape: tuple[int, ...], mask: Any) -> Any:
@@ -551,11 +567,10 @@ def _masked_scatter_mask(input: Tensor, mask: Tensor, source: Tensor, shape: tup
         raise RuntimeError(
             f"masked_scatter: expected self and source to have same dtypes but got {input.dtype!r} and {source.dtype!r}"
         )
-    wide = devices.module_of(mask._array).broadcast_to(mask._array, shape).copy()
-    if int(wide.sum()) > source._array.size:
-        raise RuntimeError(
-            f"Number of elements of source ({source._array.size}) < number of ones in mask ({int(wide.sum())})"
-        )
+    wide = broadcast(mask._array, shape).copy()
+    count = int(devices.module_of(wide).count_nonzero(wide))
+    if count > source._array.size:
+        raise RuntimeError(f"Number of elements of source ({source._array.size}) < number of ones in mask ({count})")
     return wide
 
 

@@ -11,9 +11,11 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, method, numpy_names, one_dim, public, spread
 from rlgrad.autograd.ops.inplace import inplace, write_out, write_outs
 from rlgrad.autograd.ops.linalg import vector_norm
+from rlgrad.autograd.ops.places import gather_forward
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
+from rlgrad.backend.constants import ZERO
 from rlgrad.backend.devices import module_of
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -115,7 +117,7 @@ def mean(
 
 
 def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
-    center = a - a.mean(axis=dims, keepdims=True)
+    center = a - _mean_forward(xp, a, dims, True)
     freedom = builtins.max(_count(a.shape, dims) - correction, 0)
     total = _sum_forward(xp, center * center, dims, keepdim)
     return total / a.dtype.type(freedom)
@@ -255,8 +257,18 @@ def _ties_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, dims: Any, keepdi
 
 _amax = Op("amax", lambda xp, a, dims, keepdim: a.max(axis=dims, keepdims=keepdim), (_ties_vjp,))
 _amin = Op("amin", lambda xp, a, dims, keepdim: a.min(axis=dims, keepdims=keepdim), (_ties_vjp,))
-_max_all = Op("max_all", lambda xp, a, dims, keepdim: a.max(), (_extreme_vjp,), node="MaxBackward1")
-_min_all = Op("min_all", lambda xp, a, dims, keepdim: a.min(), (_extreme_vjp,), node="MinBackward1")
+_max_all = Op(
+    "max_all",
+    lambda xp, a, dims, keepdim: a.reshape(-1)[a.argmax()] if xp is np else a.max(),  # max() takes twice as long
+    (_extreme_vjp,),
+    node="MaxBackward1",
+)
+_min_all = Op(
+    "min_all",
+    lambda xp, a, dims, keepdim: a.reshape(-1)[a.argmin()] if xp is np else a.min(),
+    (_extreme_vjp,),
+    node="MinBackward1",
+)
 
 
 def _not_empty(name: str, input: Tensor, dims: Any) -> None:
@@ -322,8 +334,8 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out
 def _with_index(xp: Any, a: Any, index: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if a.ndim == 0:
         return a.copy(), xp.zeros((), np.int64)
-    index = xp.expand_dims(index, dim)
-    values = xp.take_along_axis(a, index, dim)
+    index = index.reshape(_kept(a.shape, dim))
+    values = gather_forward(xp, a, index, dim)
     return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
 
 
@@ -387,7 +399,7 @@ def _extreme(name: str, input: Tensor, dim: Any, keepdim: bool, whole: Op, along
         found = getattr(input, name + "imum")(dim)
     elif dim is None:
         _not_empty(name, input, None)
-        found = apply(whole, (input,), (None, False))
+        found = apply_one(whole, input, (None, False))
     else:
         dim = one_dim(dim, input._array.ndim)
         if input._array.ndim and not input._array.shape[dim]:
@@ -483,7 +495,9 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def _nansum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
-    return _sum_forward(xp, xp.where(a != a, a.dtype.type(0), a), dims, keepdim)
+    known = a.copy()
+    xp.copyto(known, ZERO.beside(xp, a), where=a != a)
+    return _sum_forward(xp, known, dims, keepdim)
 
 
 def _nansum_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
@@ -514,7 +528,7 @@ def nanmean(
     """:func:`mean` of the elements that are not NaN."""
     input = _floating("nanmean", input, dtype)
     array = input._array
-    count = (array == array).sum(axis=many_dims(dim, array.ndim), keepdims=keepdim)
+    count = (array == array).sum(axis=many_dims(dim, array.ndim), keepdims=keepdim, dtype=array.dtype)
     result = nansum(input, dim, keepdim) / wrap(count)
     return result if out is None else write_out(out, result)
 
@@ -524,7 +538,7 @@ def _trace_vjp(ns: Any, g: Any, a_shape: Any) -> Any:
     return ns.where(module_of(ns.array(g)).asarray(diagonal), g, 0)
 
 
-_trace = Op("trace", lambda xp, a: xp.trace(a), (_trace_vjp,))
+_trace = Op("trace", lambda xp, a: _sum_forward(xp, a.diagonal(), None, False), (_trace_vjp,))
 
 
 @method
@@ -541,9 +555,18 @@ def _reversed_cumsum(ns: Any, g: Any, dim: int) -> Any:
     return ns.flip(ns.cumsum(ns.flip(g, (dim,)), dim), (dim,))
 
 
+def _running_result(xp: Any, ufunc: str, a: Any, dim: int) -> Any:
+    """Running sums or products in the array's own dtype."""
+    if not a.ndim:
+        return a.copy()
+    if xp is np:
+        return getattr(np, ufunc).accumulate(a, dim, a.dtype)
+    return (xp.cumsum if ufunc == "add" else xp.cumprod)(a, axis=dim, dtype=a.dtype)
+
+
 _cumsum = Op(
     "cumsum",
-    lambda xp, a, dim: xp.cumsum(a, axis=dim, dtype=a.dtype) if a.ndim else a.copy(),
+    lambda xp, a, dim: _running_result(xp, "add", a, dim),
     (lambda ns, g, a_shape, dim: _reversed_cumsum(ns, g, dim) if a_shape else g,),
 )
 

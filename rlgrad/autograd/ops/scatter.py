@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
+from rlgrad.autograd.ops.places import extremes, flat_places, full_index, gather_forward, largest
 from rlgrad.autograd.ops.writing import add_at, combine_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
-
-def _full_index(xp: Any, index: Any, dim: int) -> tuple[Any, ...]:
-    """An index tuple that names, for each entry of ``index``, the element it stands for."""
-    places = (_places if xp is np else _places.__wrapped__)(xp, index.shape, dim)
-    return (*places[:dim], index, *places[dim:])
-
-
-@functools.lru_cache(64)
-def _places(xp: Any, shape: tuple[int, ...], dim: int) -> tuple[Any, ...]:
-    """Positions along every dimension but one, each in a shape that broadcasts."""
-    ndim = len(shape)
-    return tuple(
-        xp.arange(n).reshape([-1 if i == d else 1 for i in range(ndim)]) for d, n in enumerate(shape) if d != dim
-    )
+_INT64 = np.dtype(np.int64)
 
 
 def _scatter_add_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:
@@ -36,25 +23,22 @@ def _scatter_add_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:
         return
     if not index.size:
         return
-    src = src[tuple([slice(n) for n in index.shape])]
-    where = _full_index(xp, index, dim)
-    if index.shape[dim] == 1:
-        a[where] += src
+    src = _read_part(src, index)
+    if xp is np and a.flags.c_contiguous:
+        np.add.at(a.reshape(-1), flat_places(index, a.shape, dim).reshape(-1), src.reshape(-1))
     else:
-        add_at(xp, a, where, src)
+        add_at(xp, a, full_index(xp, index, dim), src)
+
+
+def _read_part(src: Any, index: Any) -> Any:
+    """The part of a source that an index covers."""
+    return src if src.shape == index.shape else src[tuple([slice(n) for n in index.shape])]
 
 
 def _scatter_add_into(xp: Any, g: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
     out = xp.zeros(shape, g.dtype)
     _scatter_add_write(xp, out, g.reshape(index.shape), index, dim)
     return out
-
-
-def gather_forward(xp: Any, a: Any, index: Any, dim: int) -> Any:
-    """Elements of an array at the places that ``index`` names along one dimension."""
-    if a.ndim and index.size:
-        return a[_full_index(xp, index, dim)]
-    return xp.broadcast_to(a, index.shape).copy() if not a.ndim else xp.zeros(index.shape, a.dtype)
 
 
 def gathering(name: str) -> Op:
@@ -82,43 +66,47 @@ def _checked(name: str, input: Tensor, dim: int, index: Tensor, src: Tensor | No
     """The dimension and the index in int64, after checking it against the tensor it points into."""
     array, where = input._array, index._array
     dim = one_dim(dim, array.ndim)
-    if where.dtype != np.int64:
+    if where.dtype is not _INT64 and where.dtype != np.int64:
         if where.dtype != np.int32 and not (name == "gather" and where.dtype == np.uint8):
             raise RuntimeError(
                 f"{name}(): Expected dtype int32/int64 for index, got {index.dtype!r}; convert it with .long()"
             )
         index = wrap(where.astype(np.int64))
         where = index._array
-    if src is not None and src._array.dtype != array.dtype:
+    if src is not None and src._array.dtype is not array.dtype:
         raise RuntimeError(
             f"{name}(): Expected self.dtype to be equal to src.dtype, got {input.dtype!r} and {src.dtype!r}"
         )
     if where.size == 0:
         return dim, index
-    if max(where.ndim, 1) != max(array.ndim, 1):
-        raise RuntimeError(
-            f"Index tensor must have the same number of dimensions as input tensor, got {where.ndim} and {array.ndim}"
-        )
-    for d, (have, limit) in enumerate(zip(where.shape, array.shape, strict=False)):
-        if d != dim and have > limit:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(where.shape)} to be no larger than self "
-                f"{list(array.shape)} apart from dimension {dim}"
-            )
-    if src is not None:
-        if max(where.ndim, 1) != max(src._array.ndim, 1):
-            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
-        if any(n > m for n, m in zip(where.shape, src._array.shape, strict=False)):
-            raise RuntimeError(
-                f"Expected index {list(where.shape)} to be no larger than src {list(src.shape)} in every dimension"
-            )
+    if where.shape != array.shape or (src is not None and where.shape != src._array.shape):
+        _check_shapes(array.shape, dim, where.shape, None if src is None else src._array.shape)
     check_bounds(where, array.shape[dim] if array.ndim else 1, dim)
     return dim, index
 
 
+def _check_shapes(shape: tuple[int, ...], dim: int, index: tuple[int, ...], src: tuple[int, ...] | None) -> None:
+    """Refuse an index that goes beyond the tensor it points into, or beyond its source."""
+    if max(len(index), 1) != max(len(shape), 1):
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as input tensor, got {len(index)} and {len(shape)}"
+        )
+    for d, (have, limit) in enumerate(zip(index, shape, strict=False)):
+        if d != dim and have > limit:
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {list(index)} to be no larger than self "
+                f"{list(shape)} apart from dimension {dim}"
+            )
+    if src is not None:
+        if max(len(index), 1) != max(len(src), 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        if any(n > m for n, m in zip(index, src, strict=False)):
+            raise RuntimeError(f"Expected index {list(index)} to be no larger than src {list(src)} in every dimension")
+
+
 def check_bounds(index: Any, size: int, dim: int) -> None:
     """Refuse what is negative or beyond the end."""
-    if index.size and int(index.view(np.uint64).max()) >= size:  # as unsigned, negative ones are large
+    if index.size and largest(index) >= size:
         worst = int(index.max()) if int(index.max()) >= size else int(index.min())
         raise RuntimeError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
 
@@ -130,7 +118,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     if indices._array.dtype != np.int64:
         raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype!r}")
     size = input._array.size if dim is None else input._array.shape[one_dim(dim, input._array.ndim)]
-    if indices._array.size and int(indices._array.min()) < 0:
+    if indices._array.size and size <= largest(indices._array):  # gather() refuses what is out of range
         indices = wrap(indices._array + size * (indices._array < 0))
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
@@ -158,7 +146,11 @@ def _scatter_write(xp: Any, a: Any, src: Any, index: Any, dim: int) -> None:
         if index.size:
             a[...] = src.reshape(-1)[-1]
         return
-    a[_full_index(xp, index, dim)] = src[tuple([slice(n) for n in index.shape])] if src.ndim else src
+    src = _read_part(src, index) if src.ndim else src
+    if xp is np and a.flags.c_contiguous:
+        a.reshape(-1)[flat_places(index, a.shape, dim)] = src
+    else:
+        a[full_index(xp, index, dim)] = src
 
 
 def _read_back(ns: Any, g: Any, index: Any, shape: tuple[int, ...], dim: int) -> Any:
@@ -284,17 +276,21 @@ _REDUCTIONS = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "maximum
 
 def _scatter_reduce_forward(xp: Any, a: Any, src: Any, index: Any, dim: int, reduce: str, include_self: bool) -> Any:
     shape = a.shape
-    out = xp.array(a.reshape(1) if not shape else a)
+    out = xp.array(a.reshape(1) if not shape else a, order="C")
     index = index.reshape(-1) if not shape else index
-    src = src.reshape(-1) if not shape else src[tuple([slice(n) for n in index.shape])]
-    where = _full_index(xp, index, dim)
+    src = src.reshape(-1) if not shape else _read_part(src, index)
+    if xp is np and index.size:
+        target, src = out.reshape(-1), src.reshape(-1)
+        where: Any = (flat_places(index, out.shape, dim).reshape(-1),)
+    else:
+        target, where = out, full_index(xp, index, dim)
     if not include_self:
         low, high = _limits(out.dtype)
-        out[where] = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[reduce]
+        target[where] = {"sum": 0, "mean": 0, "prod": 1, "amax": low, "amin": high}[reduce]
     if _REDUCTIONS[reduce] == "add":
-        add_at(xp, out, where, src)
+        add_at(xp, target, where, src)
     else:
-        combine_at(xp, _REDUCTIONS[reduce], out, where, src)
+        combine_at(xp, _REDUCTIONS[reduce], target, where, src)
     if reduce == "mean":
         count = _counts(xp, out.shape, index, dim, include_self, out.dtype)
         out = out / count if out.dtype.kind == "f" else out // count.astype(out.dtype)
@@ -311,7 +307,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 def _counts(xp: Any, shape: Any, index: Any, dim: int, include_self: bool, dtype: Any) -> Any:
     """How many numbers met at each place, at least one."""
     count = xp.full(shape, 1 if include_self else 0, dtype)
-    add_at(xp, count, _full_index(xp, index, dim), xp.ones(index.shape, dtype))
+    add_at(xp, count, full_index(xp, index, dim), xp.ones(index.shape, dtype))
     return xp.maximum(count, 1)
 
 
@@ -495,25 +491,25 @@ def _slice_index(name: str, input: Tensor, dim: int, index: Tensor) -> tuple[int
     if where.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {where.ndim}")
     allowed = (np.int64, np.int32) if name in ("index_add", "index_reduce") else (np.int64,)
-    if where.dtype not in allowed:
+    if where.dtype is not _INT64 and where.dtype not in allowed:
         error = IndexError if name == "index_fill" else RuntimeError
         raise error(f"{name}(): Expected dtype int64 for index, got {index.dtype!r}")
     size = input._array.shape[dim] if input._array.ndim else 1
-    if where.size:
-        low, high = int(where.min()), int(where.max())
+    if where.size and (where.dtype is not _INT64 or largest(where) >= size):
+        low, high = extremes(where)
         if (low < -size if name == "index_fill" else low < 0) or high >= size:
             raise (RuntimeError if name == "index_add" else IndexError)(
                 f"{name}(): index {high if high >= size else low} is out of bounds for dimension {dim} with size {size}"
             )
         if low < 0:
             index = wrap(where + size * (where < 0))
-    if index._array.ndim == 0 or index._array.dtype != np.int64:
+    if index._array.ndim == 0 or index._array.dtype is not _INT64:
         index = wrap(index._array.reshape(-1).astype(np.int64))
     return dim, index
 
 
 def _source_checked(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    if source._array.dtype != input._array.dtype:
+    if source._array.dtype is not input._array.dtype:
         raise RuntimeError(
             f"{name}(): self and source expected to have the same dtype, got {input.dtype!r} and {source.dtype!r}"
         )

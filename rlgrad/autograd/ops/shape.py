@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, many_dims, method, one_dim, public
+from rlgrad.autograd.ops.places import broadcast
 from rlgrad.autograd.ops.writing import reshaped_in_place
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Size, Tensor, wrap
@@ -393,18 +394,7 @@ for _name, _function in (
     setattr(Tensor, _name, _function)
 
 
-def _expand_forward(xp: Any, a: Any, shape: tuple[int, ...]) -> Any:
-    if xp is np and a.flags.c_contiguous and a.size:  # several times cheaper than broadcast_to
-        lead = len(shape) - a.ndim
-        steps = [step if n != 1 else 0 for n, step in zip(a.shape, a.strides)]  # noqa: B905 - equal by construction
-        return np.ndarray(shape, a.dtype, a, 0, (*[0] * lead, *steps))
-    out = xp.broadcast_to(a, shape)
-    if xp is np and a.flags.writeable:
-        out.flags.writeable = True  # filling it is allowed
-    return out
-
-
-_expand = Op("expand", _expand_forward, (lambda ns, g: g,), view=True)
+_expand = Op("expand", lambda xp, a, shape: broadcast(a, shape), (lambda ns, g: g,), view=True)
 
 
 @method

@@ -10,7 +10,8 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out, write_outs
-from rlgrad.autograd.ops.scatter import gather_forward, gathering
+from rlgrad.autograd.ops.places import gather_forward
+from rlgrad.autograd.ops.scatter import gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -40,8 +41,9 @@ def _order(array: Any, dim: int, descending: bool) -> Any:
     if not descending:
         return array.argsort(axis=dim, kind="stable")
     # Sorting the reversed sequence and reversing the result keeps equal elements in their order.
-    backwards = xp.flip(array, dim).argsort(axis=dim, kind="stable")
-    return xp.ascontiguousarray(array.shape[dim] - 1 - xp.flip(backwards, dim))
+    reverse = (*(slice(None),) * dim, slice(None, None, -1))
+    backwards = array[reverse].argsort(axis=dim, kind="stable")
+    return xp.ascontiguousarray(array.shape[dim] - 1 - backwards[reverse])
 
 
 def _ordered(op: Op, input: Tensor, index: Any, dim: int) -> tuple[Tensor, Tensor]:

@@ -13,6 +13,7 @@ import numpy as np
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops.inplace import check_inplace, check_memory, check_overlap, rebase, repeats
+from rlgrad.autograd.ops.places import broadcast, flat_places
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.devices import module_of, to_host
@@ -30,7 +31,7 @@ def writing(
     op = Op(name, write, vjps, node=node, inputs=inputs)
 
     def forward(xp: Any, a: Any, *rest: Any) -> Any:
-        out = xp.array(a, order="C")
+        out = a.copy()
         write(xp, out, *rest)
         return out
 
@@ -155,14 +156,14 @@ def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
     for k in places[1:]:
         flat = flat * shape[k] + index[k]
     outer, inner = math.prod(shape[:first]), math.prod(shape[last + 1 :])
-    positions = flat.reshape(-1)
-    if inner != 1:
-        positions = positions[:, None] * inner + np.arange(inner)
-    if outer != 1:
-        block = math.prod(shape[first:])
-        positions = np.arange(0, outer * block, block).reshape(-1, *[1] * positions.ndim) + positions
+    if outer == inner == 1:
+        positions = flat
+    else:
+        blocks = (outer, math.prod(shape[first : last + 1]), inner)
+        rows = broadcast(flat.reshape(1, -1, 1), (outer, flat.size, inner))
+        positions = flat_places(rows, blocks, 1)
     whole = (*shape[:first], *flat.shape, *shape[last + 1 :])
     values = np.asarray(values, out.dtype)
     if values.shape != whole:
-        values = np.broadcast_to(values, whole)
+        values = broadcast(values, whole)
     np.add.at(out.reshape(-1), positions.reshape(-1), values.reshape(-1))
