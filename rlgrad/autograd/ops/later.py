@@ -14,7 +14,7 @@ from rlgrad.autograd.tensor import Tensor
 
 FUNCTIONS = {
     "bessel": "i0",
-    "distances": "cdist",
+    "distances": "cdist pdist",
     "factorizations": (
         "cholesky cholesky_inverse cholesky_solve geqrf lu lu_solve lu_unpack orgqr ormqr pca_lowrank svd svd_lowrank "
         "triangular_solve"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from rlgrad.autograd.ops.average_pooling import avg_pool2d
-from rlgrad.autograd.ops.creation import from_numpy
 from rlgrad.autograd.ops.einsum import einsum
 from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.spatial import pad
@@ -24,14 +21,11 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The ``p``-norm distances of every pair of rows of ``input (rows, features)``, as ``(rows * (rows - 1) / 2,)``.
 
     Raises:
-        RuntimeError: ``input`` is no matrix, or ``p`` is negative.
+        RuntimeError: ``input`` is no matrix of floating point numbers, or ``p`` is negative.
     """
-    if input.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    first, second = (from_numpy(index).to(input.device) for index in np.triu_indices(input.shape[0], 1))
-    return (input.index_select(0, first) - input.index_select(0, second)).norm(p, 1)
+    from rlgrad.autograd.ops import distances  # imported on first use: few programs ask for it
+
+    return distances.pdist(input, p)
 
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:

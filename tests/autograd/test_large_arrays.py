@@ -1,0 +1,55 @@
+"""Ways of computing that only large arrays take, as samples are small: values and gradients are PyTorch's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rlgrad
+from rlgrad.autograd.ops import distances
+
+torch = pytest.importorskip("torch")
+
+
+def agree(function: Callable[[Any], Callable[..., Any]], *arrays: np.ndarray, second: bool = False) -> None:
+    """Compare values and gradients; with ``second`` also the gradients that are recorded for a second derivative."""
+    found = []
+    for library in (rlgrad, torch):
+        leaves = [library.from_numpy(a.copy()).requires_grad_() for a in arrays]
+        out = function(library)(*leaves)
+        seed = library.from_numpy(np.random.default_rng(1).standard_normal(tuple(out.shape)))
+        gradients = library.autograd.grad(out, leaves, seed, retain_graph=True)
+        found.append([out, *gradients])
+        if second and library is rlgrad:
+            recorded = rlgrad.autograd.grad(out, leaves, seed, create_graph=True)
+            for plain, other in zip(gradients, recorded, strict=True):
+                np.testing.assert_allclose(other.detach().numpy(), plain.numpy(), rtol=1e-9, atol=1e-9)
+    for mine, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("p", [0, 0.5, 1, 1.5, 2, 3, math.inf])
+def test_distances_of_a_few_rows_at_a_time(monkeypatch, p):
+    monkeypatch.setattr(distances, "_BLOCK", 100)
+    x = np.random.default_rng(0).standard_normal((13, 3))
+    agree(lambda library: lambda a: library.pdist(a, p), x, second=True)
+    with_ties = np.round(x)
+    with_ties[4] = with_ties[2]
+    agree(lambda library: lambda a: library.pdist(a, p), with_ties, second=True)
+    x[0, 1] = math.inf
+    agree(lambda library: lambda a: library.pdist(a, p), x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel"), [((2, 3, 23, 31), (5, 6)), ((2, 3, 20, 9), (20, 9)), ((2, 1, 1, 40), (1, 20))]
+)
+def test_means_of_large_windows(shape, kernel):
+    agree(
+        lambda library: lambda a: library.nn.functional.avg_pool2d(a, kernel),
+        np.random.default_rng(0).normal(size=shape),
+        second=True,
+    )
