@@ -61,6 +61,7 @@ PUBLISHED = {
     "ppo_lunarlander": "242.1 (zoo, v2, 1M)",
     "dqn_lunarlander": "154.4 (zoo, v2, 100k)",
     "ppo_halfcheetah": "5,819 (zoo, v3, 1M), 1,443 ± 46 (CleanRL, v4, 1M)",
+    "td3_halfcheetah": "9,656 (zoo, v3, 1M), 9,583 ± 126 (CleanRL, v4, 1M)",
     "ppo_hopper": "2,410 (zoo, v3, 1M), 2,383 ± 272 (CleanRL, v4, 1M)",
     "ppo_walker2d": "3,479 (zoo, v3, 1M), 2,288 ± 572 (CleanRL, v4, 1M)",
 }
