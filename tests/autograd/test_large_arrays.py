@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rlgrad
-from rlgrad.autograd.ops import distances
+from rlgrad.autograd.ops import distances, triangular
 
 torch = pytest.importorskip("torch")
 
@@ -53,3 +53,15 @@ def test_means_of_large_windows(shape, kernel):
         np.random.default_rng(0).normal(size=shape),
         second=True,
     )
+
+
+@pytest.mark.parametrize("scipy", [True, False])
+@pytest.mark.parametrize("unit", [True, False])
+@pytest.mark.parametrize("upper", [True, False])
+def test_triangles_of_many_rows(monkeypatch, upper, unit, scipy):
+    if not scipy:
+        monkeypatch.setattr(triangular, "_blas", lambda: None)
+    rng = np.random.default_rng(0)
+    a, b = np.eye(60) + 0.05 * rng.standard_normal((2, 1, 60, 60)), rng.standard_normal((3, 60, 2))
+    agree(lambda t: lambda a, b: t.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit), a, b, second=True)
+    agree(lambda t: lambda a, b: t.linalg.solve_triangular(a.mT, b, upper=upper, unitriangular=unit), a, b)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,29 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
 _BLOCK = 48  # rows, beyond which products of halves are faster than a solver that takes any matrix
+
+
+@functools.cache
+def _blas() -> Any:
+    """SciPy's functions of BLAS, of which NumPy offers no substitution; ``None`` without SciPy."""
+    try:
+        from scipy.linalg import blas
+    except ImportError:
+        return None
+    return blas
+
+
+def _substitute_by_blas(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """Substitution for each of a batch; BLAS reads columns, to which a triangle stored in rows is its transpose."""
+    solve = _blas().strsm if a.dtype.char == "f" else _blas().dtrsm
+    out = np.empty_like(b, order="C")
+    for place in np.ndindex(b.shape[:-2]):
+        matrix, right = a[place], b[place]
+        if matrix.flags.f_contiguous:
+            out[place] = solve(1.0, matrix, right, lower=not upper, diag=unit)
+        else:
+            out[place] = solve(1.0, matrix.T, right, lower=upper, trans_a=1, diag=unit)
+    return out
 
 
 def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
@@ -51,7 +75,10 @@ def _substitute(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
 
 def _solve_triangular_forward(xp: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    return _substitute(xp, a, xp.broadcast_to(b, (*lead, *b.shape[-2:])), upper, unit)
+    b = xp.broadcast_to(b, (*lead, *b.shape[-2:]))
+    if xp is np and a.shape[-1] > _BLOCK and b.size and a.dtype.char in "fd" and _blas() is not None:
+        return _substitute_by_blas(np.broadcast_to(a, (*lead, *a.shape[-2:])), b, upper, unit)
+    return _substitute(xp, a, b, upper, unit)
 
 
 def _solve_triangular_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, upper: bool, unit: bool) -> Any:
