@@ -1,8 +1,12 @@
 """Every public function beside torch: the ratio of times at three sizes, forward alone and with backward.
 
-Run with ``python -m benchmarks.ops [--sizes 32 4096 1000000] [--only NAME ...] [--seconds 0.002]``. A ratio of 2 says that
-torch takes twice as long. The samples of the tests are enlarged to the wanted number of elements; functions that do not
-take the enlarged ones are named at the end.
+Run with ``python -m benchmarks.ops [--sizes 32 4096 1000000] [--only NAME ...] [--seconds 0.002] [--cpu] [--numpy]``. A
+ratio of 2 says that torch takes twice as long. The samples of the tests are enlarged to the wanted number of elements;
+functions that do not take the enlarged ones are named at the end.
+
+``--cpu`` measures CPU time, which a busy machine disturbs less. ``--numpy`` measures, beside torch and rlgrad, NumPy
+itself where a single call of it computes the same: the forward passes of a library over NumPy cannot be faster, so the
+ratio of torch to NumPy bounds ours, and what lies between the two is the price of the tensor and the recorded node.
 """
 
 from __future__ import annotations
@@ -10,16 +14,36 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import math
+import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.numpy_counterparts import numpy_program
 from benchmarks.timing import interleaved
+
+Clock = Callable[[], float]
+
+
+class Measured(NamedTuple):
+    """Torch's time over that of others, NaN where there is nothing to measure.
+
+    Attributes:
+        forward, both: over ours, without and with backward.
+        bound: over NumPy's for the forward pass.
+        price: our time less NumPy's for it, in seconds.
+    """
+
+    forward: float
+    both: float
+    bound: float
+    price: float
+
 
 GOALS = {32: 1.5, 4096: 0.8, 1_000_000: 0.5}
 
@@ -117,9 +141,9 @@ def program(library: Any, function: Callable[..., Any], sample: Any, backward: b
 
 
 def measure(
-    name: str, functions: tuple[Any, Any], size: int, seconds: float, samples: Any
-) -> tuple[float, float] | None:
-    """Torch's time over ours for the first sample that can be enlarged, forward and with backward (NaN without)."""
+    name: str, functions: tuple[Any, Any], size: int, seconds: float, samples: Any, clock: Clock, beside_numpy: bool
+) -> Measured | None:
+    """Torch's time beside ours, and NumPy's if asked for, for the first sample that can be enlarged."""
     import torch
 
     import rlgrad
@@ -129,7 +153,7 @@ def measure(
             big = enlarged(sample, size if size <= 256 else fitting(functions[0], sample, size, samples), samples)
             if big is None:
                 continue
-            ratios = []
+            ratios, bound, price = [], math.nan, math.nan
             for backward in (False, True):
                 pair = [
                     program(library, function, big, backward, samples)
@@ -141,9 +165,15 @@ def measure(
                 start = time.perf_counter()
                 pair[0]()
                 repeats = 5 if time.perf_counter() - start < 0.05 else 1
-                times = interleaved({"ours": pair[0], "torch": pair[1]}, repeats=repeats, target=seconds)
+                candidates = {"ours": pair[0], "torch": pair[1]}
+                bare = numpy_program(name, big, pair[1]()) if beside_numpy and not backward else None
+                if bare is not None:
+                    candidates["numpy"] = bare
+                times = interleaved(candidates, repeats=repeats, target=seconds, clock=clock)
                 ratios.append(times["torch"] / times["ours"])
-            return ratios[0], ratios[1]
+                if bare is not None:
+                    bound, price = times["torch"] / times["numpy"], times["ours"] - times["numpy"]
+            return Measured(ratios[0], ratios[1], bound, price)
         except Exception:
             continue
     return None
@@ -183,11 +213,28 @@ def geometric_mean(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values)) if values else math.nan
 
 
-def print_table(table: dict[str, tuple[float, float]], columns: int = 3) -> None:
-    """Print both ratios of every function in alphabetical order, column after column."""
-    cells = [f"{name:<32.32} {forward:5.2f} {both:5.2f}" for name, (forward, both) in sorted(table.items())]
+def print_bound(table: dict[str, Measured]) -> None:
+    """Print how near the forward passes come to what NumPy allows."""
+    known = {name: found for name, found in table.items() if not math.isnan(found.bound)}
+    bound, ours = (geometric_mean([found[k] for found in known.values()]) for k in (2, 0))
+    price = statistics.median(found.price for found in known.values()) * 1e6 if known else math.nan
+    print(
+        f"  forward of the {len(known)} functions that are one call of NumPy: torch over NumPy {bound:.2f}, over ours "
+        f"{ours:.2f}; ours takes {price:.2f} microseconds more than NumPy (median)"
+    )
+    below = sorted((name for name, found in known.items() if found.bound < 1), key=lambda name: known[name].bound)
+    print(f"    {len(below)} of them take NumPy longer than torch: {', '.join(below)}")
+
+
+def print_table(table: dict[str, Measured], columns: int = 3) -> None:
+    """Print the ratios of every function in alphabetical order, column after column."""
+    bounded = any(not math.isnan(found.bound) for found in table.values())
+    cells = [
+        f"{name:<32.32} {forward:5.2f} {both:5.2f}" + (f" {bound:5.2f}".replace("nan", "   ") if bounded else "")
+        for name, (forward, both, bound, _) in sorted(table.items())
+    ]
     rows = -(-len(cells) // columns)
-    print("  every function, forward and with backward:")
+    print("  every function, forward and with backward" + (", forward in NumPy:" if bounded else ":"))
     for row in range(rows):
         print("    " + "   ".join(cells[row::rows]))
 
@@ -199,28 +246,35 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=list(GOALS))
     parser.add_argument("--only", nargs="+", help="names of functions")
     parser.add_argument("--seconds", type=float, default=0.002, help="how long one turn of a candidate lasts")
+    parser.add_argument("--cpu", action="store_true", help="measure CPU time, for a busy machine")
+    parser.add_argument("--numpy", action="store_true", help="measure NumPy too where one call of it does the same")
     options = parser.parse_args()
+    clock = time.process_time if options.cpu else time.perf_counter
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     samples = load_samples()
     names = [name for name in samples.SAMPLES if not options.only or name in options.only]
     skipped: list[str] = []
     for size in options.sizes:
-        table: dict[str, tuple[float, float]] = {}
+        table: dict[str, Measured] = {}
         for name in names:
             functions = named(name)
-            found = measure(name, functions, size, options.seconds, samples) if functions else None
+            found = (
+                measure(name, functions, size, options.seconds, samples, clock, options.numpy) if functions else None
+            )
             if found is None:
                 skipped.append(f"{name} ({size})")
             else:
                 table[name] = found
         print(f"\n{size} elements: torch's time over ours, {len(table)} functions")
         for position, what in enumerate(("forward", "forward and backward")):
-            ratios = {name: pair[position] for name, pair in table.items() if not math.isnan(pair[position])}
+            ratios = {name: found[position] for name, found in table.items() if not math.isnan(found[position])}
             slowest = sorted(ratios, key=lambda name: ratios[name])[:10]
             goal = f" (goal {GOALS[size]})" if size in GOALS else ""
             print(f"  {what}: geometric mean {geometric_mean(list(ratios.values())):.2f}{goal}")
             print("    slowest: " + ", ".join(f"{name} {ratios[name]:.2f}" for name in slowest))
+        if options.numpy:
+            print_bound(table)
         print_table(table)
     if skipped:
         print("\nnot measured: " + ", ".join(skipped))
