@@ -145,7 +145,7 @@ class Trace:
         op.forward = noted
         yield lambda: setattr(op, "forward", forward)
         function = op.function
-        if op.ufunc and function is not None:  # which calls NumPy's function directly; it holds it in its closure
+        if function is not None:  # which calls NumPy's function, or the forward, as its closure holds it
             cell = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))["ufunc"]
             ufunc = cell.cell_contents
             cell.cell_contents = lambda *arrays: noted(np, *arrays)
@@ -181,7 +181,8 @@ class Trace:
         """Note the function of the engine that made an array, if it made it from what follows from the example."""
         outermost, follows = None, False
         while frame is not None and frame.f_globals.get("__name__", "").startswith("rlgrad.autograd."):
-            outermost = frame
+            if frame.f_code.co_name != "call":  # what a decorator puts around a function
+                outermost = frame
             follows = follows or any(self._follows(value) for value in list(frame.f_locals.values()))
             frame = frame.f_back
         if outermost is None or not follows:

@@ -462,7 +462,11 @@ def _converted(self: Tensor, kind: Any, device: Device, copy: bool) -> Tensor:
         if target != self.device:
             result = apply(REGISTRY["move"], (result,), (target, self.device))
     if kind is not None and kind is not self._array.dtype:
-        result = apply(REGISTRY["cast"], (result,), (kind,)) if kind.kind == "f" else wrap(result._array.astype(kind))
+        cast = REGISTRY["cast"]
+        if kind.kind == "f":
+            result = apply(cast, (result,), (kind,))
+        else:  # whole numbers are constants
+            result = wrap(cast.forward(devices.module_of(result._array), result._array, kind))
     return self.clone() if copy and result is self else result
 
 
@@ -488,7 +492,7 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
         if dtype not in names:
             raise ValueError(f"invalid type: {dtype!r}")
         dtype = dtypes.dtype.by_name[names[dtype]]
-    return self.to(dtype)
+    return self.to(dtype.dtype if isinstance(dtype, _Typed) else dtype)
 
 
 TYPE_NAMES = {
