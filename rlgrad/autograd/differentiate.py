@@ -145,6 +145,8 @@ def grad(
         inputs: the tensors to differentiate with respect to.
         allow_unused: give ``None`` for an input that the outputs do not depend on, instead of raising.
         materialize_grads: give zeros instead of ``None``.
+        is_grads_batched: each of ``grad_outputs`` has a first dimension more, and so have the results: one gradient for
+            each row.
 
     Example:
         >>> import rlgrad
@@ -153,15 +155,17 @@ def grad(
         >>> rlgrad.autograd.grad(slope, x)
         (tensor(18.),)
     """
-    if is_grads_batched:
-        raise RuntimeError("is_grads_batched is not supported; call grad() once per row of grad_outputs")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True")
     allow_unused = materialize_grads if allow_unused is None else allow_unused
     wanted, results = _sequence(inputs), _sequence(outputs)
+    if not wanted:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     gradients = [None] * len(results) if grad_outputs is None else _sequence(grad_outputs)
     if len(gradients) != len(results):
         raise RuntimeError(f"got {len(results)} outputs and {len(gradients)} grad_outputs")
+    if is_grads_batched:
+        return _row_by_row(results, wanted, gradients, retain_graph, create_graph, allow_unused, materialize_grads)
     targets: list[Node] = []
     for index, tensor in enumerate(wanted):
         targets.append(_target(tensor, index))
@@ -181,6 +185,26 @@ def grad(
             value = like.zeros(target.shape, target.dtype)
         answers.append(value if value is None or isinstance(value, Tensor) else wrap(value))
     return tuple(answers)
+
+
+def _row_by_row(
+    outputs: Sequence[Any], inputs: Sequence[Any], grad_outputs: Sequence[Any], retain_graph: Any, *options: Any
+) -> tuple[Any, ...]:
+    """:func:`grad` once for each row of ``grad_outputs``, the results stacked."""
+    from rlgrad.autograd.ops.joining import stack
+
+    given = [g for g in grad_outputs if g is not None]
+    if not given or any(g._array.ndim == 0 or len(g) != len(given[0]) for g in given):
+        raise ValueError("is_grads_batched=True expects grad_outputs whose first dimensions have one extent")
+    create_graph, allow_unused, materialize_grads = options
+    rows = [
+        grad(
+            outputs, inputs, [None if g is None else g[i] for g in grad_outputs], True, create_graph,
+            allow_unused=allow_unused, materialize_grads=materialize_grads,
+        )
+        for i in range(len(given[0]))
+    ]  # fmt: skip
+    return tuple([None if column[0] is None else stack(column) for column in zip(*rows, strict=True)])
 
 
 def _backward(

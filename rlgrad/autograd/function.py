@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import FREED, Node, OutputOf, check_saved, freed_error, next_sequence
+from rlgrad.autograd.graph import FREED, LeafNode, Node, OutputOf, check_saved, freed_error, next_sequence
 from rlgrad.autograd.modes import modes, no_grad
 from rlgrad.autograd.registry import edge_of, trace
 from rlgrad.autograd.saved import Packed
@@ -115,7 +115,7 @@ class FunctionCtx(Node):
             )
         for position, result in enumerate(results):
             if result is not None and not isinstance(result, Tensor):
-                raise TypeError(
+                raise RuntimeError(
                     f"function {self.name()} returned a {type(result).__name__} as gradient {position}; expected a Tensor or None"
                 )
         return results if recorded else [None if r is None else r._array for r in results]
@@ -210,6 +210,11 @@ def _attach(
             result._cell = value._cell
         ctx._outputs.append((value._array.shape, value._array.dtype))
         constant = any(value is c for c in ctx._constants) or value._array.dtype.kind != "f"
+        if dirty and recording and value._edge.__class__ is LeafNode:
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation: forward() marked it dirty. Give "
+                "apply() a .clone() of it."
+            )
         if recording and not constant:
             edge: Node = OutputOf(ctx, index, value._array.shape, value._array.dtype) if many else ctx
             if dirty and result._view is not None:

@@ -158,7 +158,18 @@ class Node:
         return self.hooked().add("pre", hook)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """What the node saved, as PyTorch names it: ``_saved_self``, ``_saved_other``, ``_saved_result``, attributes."""
+        if name.startswith("_saved_") and self.plan is not None:
+            from rlgrad.autograd.walk import saved_as_tensors
+
+            wanted = {"self": "a", "other": "b", "result": "out"}.get(name[7:], name[7:])
+            if wanted in self.plan.names:
+                saved = saved_as_tensors(self, self.plan, check_saved(self), self.cells)
+                return saved[self.plan.names.index(wanted)]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __reduce__(self) -> Any:
         raise TypeError("the recorded graph cannot be pickled; detach() the tensor first")
@@ -187,7 +198,7 @@ class LeafNode(Node):
         return self.leaf()
 
     def name(self) -> str:
-        return "AccumulateGrad"
+        return "torch::autograd::AccumulateGrad"
 
     def accumulate(self, grad: Any, recorded: bool) -> None:
         """Add to a gradient that is there already."""

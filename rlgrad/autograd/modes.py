@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -80,12 +81,41 @@ class _Switch(ABC):
         return self.__class__()
 
     def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+            return cast(F, self._around_each_step(function))
+
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
             with self.clone():
                 return function(*args, **kwargs)
 
         return cast(F, wrapped)
+
+    def _around_each_step(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A generator function whose body runs inside the switch, while what it yields to runs outside."""
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            generator = function(*args, **kwargs)
+            step = generator.__next__
+            while True:
+                try:
+                    with self.clone():
+                        value = step()
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with self.clone():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    step = functools.partial(generator.throw, error)
+                else:
+                    step = functools.partial(generator.send, sent)
+
+        return wrapped
 
 
 def _switch(value: bool) -> None:

@@ -143,7 +143,7 @@ def _suffixes(tensor: Tensor, array: np.ndarray) -> list[str]:
         suffixes.append(f"dtype={dtype!r}")
     node = tensor.grad_fn
     if node is not None:
-        suffixes.append(f"grad_fn=<{node.name()}>")
+        suffixes.append(f"grad_fn=<{type(node).__name__}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     return suffixes

@@ -54,6 +54,7 @@ class Plan:
         pick: takes the saved values out of ``(*inputs, *attributes, *outputs)``.
         tensors: for each saved array its index among the inputs, or the number of inputs plus that of the output.
         keep: takes the tensors that the saved arrays belong to out of ``(*inputs, *outputs)``.
+        names: what the saved values are called in the derivatives, in their order.
         shapes: inputs whose shapes are saved, after everything else.
         calls: ``(input, vjp, pick)``: which derivative to call with which of the saved values (``None``: with all).
         joint: one function for all inputs, in place of ``calls``.
@@ -61,7 +62,7 @@ class Plan:
         frees: something saved goes with the first backward; what kept only sizes can be walked again and again.
     """
 
-    __slots__ = ("calls", "frees", "joint", "keep", "outputs_of", "pick", "shapes", "tensors")
+    __slots__ = ("calls", "frees", "joint", "keep", "names", "outputs_of", "pick", "shapes", "tensors")
 
     def __init__(self, op: Op, needs: Sequence[int], numbers: Iterable[int] = ()) -> None:
         inputs, attributes = op.inputs, op.attributes
@@ -87,6 +88,7 @@ class Plan:
         values = (*inputs, *attributes)
         order = [values[i] for i in arrays] + [n for k in outputs for n in wanted if op.output_index(n) == k]
         order += [values[i] for i in plain] + shapes
+        self.names = tuple(order)
         unknown = [n for n in wanted if n not in order]
         if unknown:
             raise TypeError(f"a derivative of {op.name} asks for {unknown}, which it has not: {values}, out, *_shape")
@@ -154,8 +156,11 @@ class Op:
         self.inputs, self.attributes = names[:count], names[count:]
         self.view, self.multiple, self.variadic, self.frees = view, multiple, variadic, frees
         self.differentiable = vjps is not None
-        base = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-        self.node: type[Node] = type(base, (Node,), {"__slots__": (), "__module__": Node.__module__})
+        full = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
+        members: dict[str, Any] = {"__slots__": (), "__module__": Node.__module__}
+        if "::" in full:  # PyTorch's own classes have a namespace in their names, though not in their types' names
+            members["name"] = lambda self: full
+        self.node: type[Node] = type(full.rpartition(":")[2], (Node,), members)
         self.plans: dict[Any, Plan] = {}
         self.masks: dict[int, Plan] = {}  # the same plans by the bits of the inputs that need a gradient
         REGISTRY[name] = self

@@ -210,7 +210,7 @@ def nodes(root: Tensor | Node | Iterable[Tensor | Node]) -> Iterator[Node]:
         >>> import rlgrad
         >>> x = rlgrad.ones(2, requires_grad=True)
         >>> [node.name() for node in rlgrad.autograd.graph.nodes((x * 2).sum())]
-        ['SumBackward0', 'MulBackward0', 'AccumulateGrad']
+        ['SumBackward0', 'MulBackward0', 'torch::autograd::AccumulateGrad']
     """
     from rlgrad.autograd.registry import edge_of
 

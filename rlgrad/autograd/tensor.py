@@ -70,6 +70,12 @@ class ViewInfo:
         """The view's present edge, renewed from the base if something was written in place since."""
         version = view._cell[0]
         if version != self.version:
+            if self.tracked and self.base._edge is not None and any(output is not None for _, _, output in self.chain):
+                raise RuntimeError(
+                    f"Output {self.chain[-1][2] or 0} of {self.node.name() if self.node else 'a function'} is a view and its "
+                    "base or another view of its base has been modified inplace. A view made by a function that returns "
+                    "several cannot take part after that: make it afterwards, or clone() it."
+                )
             self.version = version
             if self.tracked and self.base._edge is not None:
                 self.node = self._renewed()

@@ -128,11 +128,13 @@ def set_rng_state(state: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def fork_rng(seed: int | None = None) -> Iterator[None]:
+def fork_rng(seed: int | None = None, *, devices: Any = None, enabled: bool = True, **others: Any) -> Iterator[None]:
     """Give the block its own stream of the default generator, and put the outer one back afterwards.
 
     Args:
         seed: where the inner stream starts; the outer position when not given.
+        devices, others: taken as PyTorch does and not needed: one generator serves all devices.
+        enabled: ``False`` does nothing.
 
     Example:
         >>> import rlgrad
@@ -143,6 +145,9 @@ def fork_rng(seed: int | None = None) -> Iterator[None]:
         >>> bool(a == b)
         True
     """
+    if not enabled:
+        yield
+        return
     outer = default_generator.get_state()
     try:
         if seed is not None:

@@ -164,7 +164,7 @@ floor_divide = binary(
     "floor_divide",
     _floor_quotient,
     (no_derivative("floor_divide"), no_derivative("floor_divide")),
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     numbers="both",
 )
 _remainder = binary(
@@ -386,7 +386,7 @@ _heaviside = binary(
     "heaviside",
     lambda xp, a, b: xp.where(a == 0, b, a > 0).astype(a.dtype),
     (no_derivative("heaviside"), no_derivative("heaviside")),
-    node="NotImplemented",
+    node="torch::autograd::NotImplemented",
     methods=False,
 )
 

@@ -40,9 +40,11 @@ def _untile(ns: Any, g: Any, shape: tuple[int, ...], repeats: tuple[int, ...]) -
     return ns.reshape(summed, shape)
 
 
-def _repeat(self: Tensor, *repeats: Any) -> Tensor:
+def _repeat(self: Tensor, *given: Any, repeats: Any = None) -> Tensor:
     """Copies of the tensor side by side, ``repeats[i]`` times along dimension ``i``."""
-    counts = shape_argument(repeats)
+    counts = shape_argument(given if repeats is None else (repeats,))
+    if min(counts, default=0) < 0:
+        raise RuntimeError(f"repeat: numbers of copies must not be negative, got {list(counts)}")
     if len(counts) < self._array.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     return apply_one(_tile, self, (counts,))
@@ -52,9 +54,9 @@ Tensor.repeat = _repeat  # type: ignore[attr-defined]
 
 
 @method
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *given: Any, dims: Any = None) -> Tensor:
     """Copies side by side; missing leading counts are one."""
-    counts = shape_argument(dims)
+    counts = shape_argument(given if dims is None else (dims,))
     return apply_one(_tile, input, ((1,) * (input._array.ndim - len(counts)) + counts,))
 
 

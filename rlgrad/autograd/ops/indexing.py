@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
-from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
+from rlgrad.autograd.ops.inplace import check_inplace, check_memory, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
 from rlgrad.autograd.ops.places import broadcast, extremes, largest
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
@@ -303,6 +303,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if arrays is None:
         part = _view(self, index, basic)
         if number:
+            check_memory(part._array)
             part.fill_(value._array.item())
             return
         shape = part._array.shape
@@ -323,6 +324,12 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def _is_mask(index: Any) -> bool:
+    """Whether a mask is all that an index has beside numbers, slices, ``None`` and an ellipsis."""
+    if isinstance(index, tuple):
+        rest = [i for i in index if not (i is None or i is ... or isinstance(i, slice) or type(i) is int)]
+        return len(rest) == 1 and _is_mask(rest[0])
+    if isinstance(index, list):
+        return bool(index) and all(isinstance(i, bool) for i in index)
     return (
         index.dtype.name in ("bool", "uint8")
         if isinstance(index, Tensor)
@@ -497,6 +504,8 @@ Tensor.put_ = _put_  # type: ignore[attr-defined]
 @method
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of ``input`` along ``dim`` that ``index`` names."""
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index_select(): argument 'index' must be Tensor, not {type(index).__name__}")
     dim = one_dim(dim, input._array.ndim)
     where = index._array
     if where.dtype is not _INT64 and where.dtype not in (np.int64, np.int32):

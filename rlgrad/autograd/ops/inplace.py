@@ -110,7 +110,7 @@ def assign(target: Tensor, result: Tensor, everywhere: bool = False) -> Tensor:
             )
         result = result.to(target.dtype)
     if modes.grad:
-        edge = edge_of(result)
+        edge = edge_of(result) if array.dtype.kind == "f" else None  # whole numbers are constants
         view = target._view
         if edge is not None or view is not None:
             _move_history(target, result, edge)
@@ -161,7 +161,10 @@ def _move_history(target: Tensor, result: Tensor, edge: Node | None) -> None:
     cell[0] += 1
     view = target._view
     if view is None:
+        old = target._edge
         target._edge = edge
+        if old is not None and old.hooks is not None and old.hooks.retain is not None and edge is not None:
+            edge.hooked().retain, old.hooks.retain = old.hooks.retain, None  # ``.grad`` is that of the new value
     elif view.base._edge is not None or edge is not None:
         rebase(target, edge)
 

@@ -155,6 +155,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal extent along ``dim``; the last may be smaller."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input._array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     extent = input._array.shape[one_dim(dim, input._array.ndim)]
     return split(input, max(-(-extent // chunks), 1), dim) if extent else split(input, [0] * chunks, dim)
 

@@ -392,12 +392,18 @@ Op(
 _clone = Op("clone", lambda xp, a: a.copy("C" if 0 in a.strides else "K"), (lambda ns, g: g,))
 _contiguous_clone = Op("contiguous_clone", lambda xp, a: a.copy(), (lambda ns, g: g,), node="CloneBackward0")
 _fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,), node="FillBackward2")
+_fill_tensor = Op(
+    "fill_tensor",
+    lambda xp, a, value: xp.broadcast_to(value, a.shape).astype(a.dtype),
+    (zero_gradient, lambda ns, g: ns.sum(g, None, False)),
+    node="FillBackward3",
+)
 _zero = Op("zero", lambda xp, a: xp.zeros_like(a), (zero_gradient,))
 _copy = Op(
     "copy",
     lambda xp, a, source: xp.broadcast_to(source, a.shape).astype(a.dtype),
     (zero_gradient, lambda ns, g: g),
-    node="CopyBackwards",
+    node="torch::autograd::CopyBackwards",
 )
 
 
@@ -417,7 +423,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite the elements with those of ``src``, broadcast and converted."""
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
+        if not isinstance(src, (builtins.bool, builtins.int, builtins.float)):
+            raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
+        src = wrap(_full(self._array, src, dtypes.scalar_dtype(src).numpy))
     check_inplace(self)
     if src.device != self.device:
         src = src.to(self.device)
@@ -444,7 +452,7 @@ def _fill_method(self: Tensor, value: Any) -> Tensor:
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
-        return copy_(self, value)
+        return assign(self, apply(_fill_tensor, (self, value.to(self.dtype))), True)
     return assign(self, apply_one(_fill, self, (value,)), True)
 
 

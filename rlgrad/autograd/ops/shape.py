@@ -60,7 +60,7 @@ view_scatter = Op(
         lambda ns, g, value_shape, chain: ns.view_scatter(g, ns.zeros(g, value_shape), chain),
         lambda ns, g, chain: ns.view_gather(g, chain),
     ),
-    node="CopySlices",
+    node="torch::autograd::CopySlices",
     frees=True,
 )
 Op("view_into", _view_into, (lambda ns, g, chain: ns.view_gather(g, chain),))
@@ -119,10 +119,10 @@ def _shares(found: Any, array: Any) -> bool:
 
 
 @method
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *extents: Any, shape: Any = None) -> Tensor:
     """The same elements in a new shape; a view where the memory allows it. One extent may be -1."""
     array = input._array
-    found = _reshaped(array, shape_argument(shape))
+    found = _reshaped(array, shape_argument(extents if shape is None else (shape,)))
     if _shares(found, array):
         return apply_one(_reshape, input, (found.shape,))
     return apply_one(_unsafe_view, input.clone(), (found.shape,))
@@ -267,9 +267,9 @@ _t = Op("t", lambda xp, a: a.T, (lambda ns, g: ns.t(g),), node="TBackward0", vie
 
 
 @method
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *given: Any, dims: Any = None) -> Tensor:
     """Reorder the dimensions."""
-    order = shape_argument(dims)
+    order = shape_argument(given if dims is None else (dims,))
     ndim = input._array.ndim
     if len(order) != ndim:
         raise RuntimeError(
