@@ -99,9 +99,9 @@ def _window_spread(
     large = _side_by_side(buffer, kernel, stride, pad, out)
     if large is not None:
         large[...] = g[(Ellipsis, *[i for _ in kernel for i in (slice(None), None)])]
-        return buffer
-    for _, part in window_parts(out, kernel, stride, ones):
-        buffer[part] += g
+    else:
+        for _, part in window_parts(out, kernel, stride, ones):
+            buffer[part] += g
     return buffer[(Ellipsis, *[slice(p, p + n) for p, n in zip(pad, spatial, strict=True)])]
 
 
