@@ -4,6 +4,7 @@
 and ``rlgrad.gan`` and are imported on their own.
 """
 
+import math as _math
 import warnings as _warnings
 from importlib import import_module as _import_module
 from typing import Any as _Any
@@ -90,11 +91,12 @@ from rlgrad.backend.random import (
     seed,
     set_rng_state,
 )
-from rlgrad.backend.threads import set_num_threads
+from rlgrad.backend.threads import get_num_threads, set_num_threads
 from rlgrad.serialization import load, save
 
 __version__ = "0.1.0"
 
+e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 contiguous_format, preserve_format, strided = "torch.contiguous_format", "torch.preserve_format", "torch.strided"
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 

@@ -452,6 +452,7 @@ ELSEWHERE = {
     "from_dlpack",
     "from_numpy",
     "get_default_dtype",
+    "get_num_threads",
     "get_rng_state",
     "initial_seed",
     "is_grad_enabled",

@@ -451,3 +451,9 @@ def test_the_node_of_a_target_is_not_run_itself():
         assert g.tolist() == [4.0] * 3
     y.sum().backward()
     assert x.grad.tolist() == [2.0] * 3
+
+
+def test_constants_are_torchs():
+    torch = pytest.importorskip("torch")
+    for name in ("e", "inf", "nan", "newaxis", "pi"):
+        assert repr(getattr(rlgrad, name)) == repr(getattr(torch, name))
