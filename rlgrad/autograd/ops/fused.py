@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public, unary
+from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public, unary
 from rlgrad.autograd.ops.inplace import maybe_inplace, write_out
 from rlgrad.autograd.ops.pointwise import sigmoid_of
 from rlgrad.autograd.registry import Op, apply, apply_one
@@ -140,35 +140,21 @@ _log_softmax = Op(
 
 
 @method
+@numpy_names
 def softmax(
-    input: Tensor,
-    dim: int | None = None,
-    dtype: Any = None,
-    *,
-    axis: Any = None,
-    _stacklevel: int = 3,
-    out: Tensor | None = None,
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
 ) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
-    if axis is not None:
-        dim = axis
     result = apply_one(_softmax, _floating(input, dtype, "softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
 @method
+@numpy_names
 def log_softmax(
-    input: Tensor,
-    dim: int | None = None,
-    dtype: Any = None,
-    *,
-    axis: Any = None,
-    _stacklevel: int = 3,
-    out: Tensor | None = None,
+    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
 ) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
-    if axis is not None:
-        dim = axis
     result = apply_one(_log_softmax, _floating(input, dtype, "log_softmax"), (_last(input, dim),))
     return result if out is None else write_out(out, result, True)
 

@@ -122,6 +122,7 @@ def assign(target: Tensor, result: Tensor, everywhere: bool = False) -> Tensor:
 
 
 def store(array: Any, value: Any) -> None:
+    """Write ``value``, converted, into the memory of an array of NumPy's or CuPy's."""
     if array.__class__ is _ndarray:
         np.copyto(array, value, casting="unsafe")
     else:

@@ -428,35 +428,17 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 
 
 @method
-def argmax(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: Any = None,
-    out: Tensor | None = None,
-) -> Tensor:
+@numpy_names
+def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the largest element."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     result = _arg("argmax", input, dim, keepdim)
     return result if out is None else write_out(out, result, True)
 
 
 @method
-def argmin(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    axis: Any = None,
-    keepdims: Any = None,
-    out: Tensor | None = None,
-) -> Tensor:
+@numpy_names
+def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Index of the smallest element."""
-    if axis is not None or keepdims is not None:
-        dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
     result = _arg("argmin", input, dim, keepdim)
     return result if out is None else write_out(out, result, True)
 
