@@ -44,7 +44,6 @@ from rlgrad.autograd.ops.cumulative import *
 from rlgrad.autograd.ops.determinants import det, logdet, slogdet
 from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.einsum import *
-from rlgrad.autograd.ops.fused import *
 from rlgrad.autograd.ops.indexing import *
 from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.later import find as _find
@@ -60,6 +59,7 @@ from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
 from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.ops.smooth_activations import celu, selu
+from rlgrad.autograd.ops.softmax import *
 from rlgrad.autograd.ops.solving import inv as inverse
 from rlgrad.autograd.ops.solving import matrix_power
 from rlgrad.autograd.ops.sorting import *

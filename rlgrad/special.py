@@ -10,7 +10,6 @@ Example:
 
 from rlgrad.autograd.ops.bessel import *
 from rlgrad.autograd.ops.bessel import __all__ as _bessel
-from rlgrad.autograd.ops.fused import log_softmax, softmax
 from rlgrad.autograd.ops.pointwise import exp2, expm1, log1p, round
 from rlgrad.autograd.ops.pointwise import sigmoid as expit
 from rlgrad.autograd.ops.polynomials import *
@@ -20,6 +19,7 @@ from rlgrad.autograd.ops.probability import __all__ as _probability
 from rlgrad.autograd.ops.probability import igamma as gammainc
 from rlgrad.autograd.ops.probability import igammac as gammaincc
 from rlgrad.autograd.ops.reductions import logsumexp
+from rlgrad.autograd.ops.softmax import log_softmax, softmax
 from rlgrad.autograd.ops.special import digamma, erf, erfc, erfinv, logit, polygamma, sinc, xlogy
 from rlgrad.autograd.ops.special import digamma as psi
 from rlgrad.autograd.ops.special import lgamma as gammaln

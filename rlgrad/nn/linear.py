@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rlgrad.autograd.ops.creation import empty
-from rlgrad.autograd.ops.fused import linear
+from rlgrad.autograd.ops.linear import linear
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.nn import functional as F
 from rlgrad.nn import init

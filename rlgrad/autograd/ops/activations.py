@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, unary
-from rlgrad.autograd.ops.fused import _floating, leaky_relu, softmax
+from rlgrad.autograd.ops.define import method, one_dim, require_floating, unary
 from rlgrad.autograd.ops.inplace import check_inplace, maybe_inplace
 from rlgrad.autograd.ops.pointwise import relu, sigmoid_of
 from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
+from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.constants import ZERO, Constant, limited
@@ -47,6 +47,26 @@ def _without(xp: Any, a: Any, dropped: Any) -> Any:
     return out
 
 
+_leaky_relu = Op(
+    "leaky_relu",
+    lambda xp, a, slope: xp.maximum(a, a * slope) if 0 <= slope <= 1 else xp.where(a > 0, a, a * slope),
+    (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope),),
+)
+
+
+def _leaky_relu_gradient(xp: Any, g: Any, a: Any, slope: float) -> Any:
+    factor = (a > 0).astype(g.dtype)  # arithmetic is several times as fast as where()
+    factor *= 1 - slope
+    factor += slope
+    factor *= g
+    return factor
+
+
+Op(
+    "leaky_relu_gradient",
+    _leaky_relu_gradient,
+    (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope), None),
+)
 _threshold = Op(
     "threshold",
     lambda xp, a, threshold, value: xp.where(a <= threshold, a.dtype.type(value), a),
@@ -107,9 +127,14 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 
 
 @method
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, ``negative_slope * input`` elsewhere."""
+    return maybe_inplace(input, apply_one(_leaky_relu, input, (negative_slope,)), inplace)
+
+
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """``input`` outside ``[-lambd, lambd]``, zero inside."""
-    return apply_one(_hardshrink, _floating(input, None, "hardshrink"), (lambd,))
+    return apply_one(_hardshrink, require_floating(input, "hardshrink"), (lambd,))
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -120,17 +145,17 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return apply_one(_softshrink, _floating(input, None, "softshrink"), (lambd,))
+    return apply_one(_softshrink, require_floating(input, "softshrink"), (lambd,))
 
 
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``relu6(input + 3) / 6`` (Howard et al., 2019)."""
-    return maybe_inplace(input, _hardsigmoid(_floating(input, None, "hardsigmoid")), inplace)
+    return maybe_inplace(input, _hardsigmoid(require_floating(input, "hardsigmoid")), inplace)
 
 
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * relu6(input + 3) / 6`` (Howard et al., 2019)."""
-    return maybe_inplace(input, _hardswish(_floating(input, None, "hardswish")), inplace)
+    return maybe_inplace(input, _hardswish(require_floating(input, "hardswish")), inplace)
 
 
 def _glu_forward(xp: Any, a: Any, dim: int) -> Any:
@@ -162,7 +187,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     dim = one_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {shape[dim]}")
-    return apply_one(_glu, _floating(input, None, "glu"), (dim,))
+    return apply_one(_glu, require_floating(input, "glu"), (dim,))
 
 
 _prelu = Op(
@@ -271,6 +296,7 @@ __all__: Sequence[str] = [
     "hardswish",
     "hardtanh",
     "hardtanh_",
+    "leaky_relu",
     "leaky_relu_",
     "prelu",
     "relu",

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from rlgrad.autograd.ops.dropout import dropout
-from rlgrad.autograd.ops.fused import softmax
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 

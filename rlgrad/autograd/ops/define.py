@@ -97,6 +97,13 @@ def elementwise(op: Op, operands: Sequence[Any], kind: str) -> Tensor:
     return finish(op, operands, arrays, tuple(edges), np.asarray(out) if isinstance(out, np.generic) else out)
 
 
+def require_floating(input: Tensor, name: str) -> Tensor:
+    """``input``, which the function of that name takes only where it is of a floating dtype."""
+    if input._array.dtype.kind != "f":
+        raise NotImplementedError(f'"{name}_kernel_impl" not implemented for {input.dtype!r}; convert it with .float()')
+    return input
+
+
 def _unsupported(name: str, dtype: dtypes.dtype) -> RuntimeError:
     if name == "neg":
         return RuntimeError(

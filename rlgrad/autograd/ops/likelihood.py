@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.fused import log_softmax, softplus
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
+from rlgrad.autograd.ops.smooth_activations import softplus
+from rlgrad.autograd.ops.softmax import log_softmax
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes

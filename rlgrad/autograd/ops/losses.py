@@ -1,4 +1,4 @@
-"""Losses beyond those of :mod:`rlgrad.autograd.ops.fused`, and distances between vectors."""
+"""Losses beyond the likelihoods, and distances between vectors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 from rlgrad.autograd.ops.ctc import ctc_loss
 from rlgrad.autograd.ops.define import one_dim
-from rlgrad.autograd.ops.fused import logsigmoid
 from rlgrad.autograd.ops.margins import (
     hinge_embedding_loss,
     margin_ranking_loss,
@@ -19,6 +18,7 @@ from rlgrad.autograd.ops.margins import (
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced
 from rlgrad.autograd.ops.shape import broadcast_tensors
+from rlgrad.autograd.ops.smooth_activations import logsigmoid
 from rlgrad.autograd.ops.special import xlogy
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor

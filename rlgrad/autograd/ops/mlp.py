@@ -16,7 +16,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, LeafNode, Node, next_sequence
 from rlgrad.autograd.modes import modes
-from rlgrad.autograd.ops import fused, pointwise
+from rlgrad.autograd.ops import activations, linear, pointwise
 from rlgrad.autograd.registry import REGISTRY, apply, edge_of
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.kernels import jit
@@ -75,7 +75,7 @@ class _ReLU(Activation):
         if out.size < _WORTH_A_LOOK:
             return None
         # No output is negative, so a sum of zero has no other terms; BLAS forms it faster than `any`.
-        (units,) = fused.ones(len(out), out.dtype).dot(out).nonzero()
+        (units,) = linear.ones(len(out), out.dtype).dot(out).nonzero()
         return units if 4 * len(units) <= 3 * out.shape[1] else None
 
     def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
@@ -167,7 +167,7 @@ class LeakyReLU(Activation):
         return slope
 
     def recorded(self, x: Tensor) -> Tensor:
-        return fused.leaky_relu(x, self.slope)
+        return activations.leaky_relu(x, self.slope)
 
 
 relu, tanh, sigmoid = _ReLU(), _Tanh(), _Sigmoid()
@@ -197,7 +197,7 @@ class MLPNode(Node):
         x, parameters, outs = self.saved
         results: list[Any] = [None] * len(wanted)
         first = wanted.index(True)
-        ones = fused.ones(len(grad), grad.dtype)  # BLAS sums rows several times as fast as a reduction does
+        ones = linear.ones(len(grad), grad.dtype)  # BLAS sums rows several times as fast as a reduction does
         g, place = grad, len(wanted) - 2
         for out, act in zip(reversed(outs), reversed(self.activations)):  # noqa: B905 - equal by construction
             units = None
@@ -229,7 +229,7 @@ class MLPNode(Node):
             inputs.append(apply(REGISTRY["reshape"], (tensor,), (array.shape,)))
         h = inputs[0]
         for layer, act in enumerate(self.activations):
-            h = fused.linear(h, inputs[2 * layer + 1], inputs[2 * layer + 2])
+            h = linear.linear(h, inputs[2 * layer + 1], inputs[2 * layer + 2])
             if act is not None:
                 h = act.recorded(h)
         chosen = [i for i, want in enumerate(wanted) if want]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops import joining
-from rlgrad.autograd.ops.fused import linear
+from rlgrad.autograd.ops.linear import linear
 from rlgrad.autograd.registry import REGISTRY, Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels import jit

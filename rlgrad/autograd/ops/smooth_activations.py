@@ -8,14 +8,56 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import unary
-from rlgrad.autograd.ops.fused import _floating, _softplus_forward, softmax
+from rlgrad.autograd.ops.define import require_floating, unary
 from rlgrad.autograd.ops.inplace import maybe_inplace
+from rlgrad.autograd.ops.pointwise import sigmoid_of
+from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.constants import ZERO
 
 Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
+_softplus = Op(
+    "softplus",
+    lambda xp, a, beta, threshold: _softplus_forward(xp, a, beta, threshold),
+    (lambda ns, g, a, beta, threshold: g * ns.where(ns.above(a, threshold / beta), 1, ns.sigmoid(a * beta)),),
+)
+Op("above", lambda xp, a, limit: a > limit, inputs=1)
+
+
+def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
+    scaled = a if beta == 1 else a * beta
+    if xp is np and a.size <= 512:  # one pass, which costs more per element
+        smooth = np.asarray(np.logaddexp(scaled, ZERO[a.dtype]))
+        if beta != 1:
+            smooth /= beta
+        if threshold < 50:
+            np.copyto(smooth, a, where=scaled > np.asarray(threshold, a.dtype))
+        return smooth
+    smooth = (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta
+    return xp.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
+
+
+def _silu_vjp(ns: Any, g: Any, a: Any) -> Any:
+    gate = ns.sigmoid(a)
+    return g * (gate * (a * (1 - gate) + 1))
+
+
+silu = unary(
+    "silu",
+    lambda xp, a: a * sigmoid_of(xp, a),
+    lambda ns, g, a: _silu_vjp(ns, g, a),
+    methods=False,
+    in_place=False,
+)
+logsigmoid = unary(
+    "logsigmoid",
+    lambda xp, a: xp.minimum(a, ZERO.beside(xp, a)) - xp.log1p(xp.exp(-abs(a))),
+    lambda ns, g, a: g * ns.sigmoid(-a),
+    node="LogSigmoidBackward0",
+    methods=False,
+    in_place=False,
+)
 
 
 def _exponential_tail(xp: Any, a: Any, alpha: float, scale: float, rate: float) -> Any:
@@ -102,15 +144,20 @@ _gelu = Op("gelu", _gelu_forward, (_gelu_vjp,), multiple=True)
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + exp(beta * input)) / beta``, linear where ``beta * input`` exceeds ``threshold``."""
+    return apply_one(_softplus, require_floating(input, "softplus"), (beta, threshold))
+
+
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``alpha * (exp(input) - 1)`` elsewhere (Clevert et al., 2016)."""
-    return maybe_inplace(input, apply_one(_elu, _floating(input, None, "elu"), (alpha, 1.0, 1.0)), inplace)
+    return maybe_inplace(input, apply_one(_elu, require_floating(input, "elu"), (alpha, 1.0, 1.0)), inplace)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """Scaled exponential units that keep zero mean and unit variance (Klambauer et al., 2017)."""
     return maybe_inplace(
-        input, apply_one(_selu, _floating(input, None, "selu"), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
+        input, apply_one(_selu, require_floating(input, "selu"), (_SELU_ALPHA, _SELU_SCALE, 1.0)), inplace
     )
 
 
@@ -122,7 +169,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return maybe_inplace(input, apply_one(_celu, _floating(input, None, "celu"), (alpha, 1.0, 1.0 / alpha)), inplace)
+    return maybe_inplace(input, apply_one(_celu, require_floating(input, "celu"), (alpha, 1.0, 1.0 / alpha)), inplace)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -136,12 +183,12 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         return input * 0.5 * (inner.tanh() + 1)
     if approximate != "none":
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
-    return apply(_gelu, (_floating(input, None, "gelu"),))[0]
+    return apply(_gelu, (require_floating(input, "gelu"),))[0]
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """``input * tanh(softplus(input))`` (Misra, 2019)."""
-    return maybe_inplace(input, _mish(_floating(input, None, "mish")), inplace)
+    return maybe_inplace(input, _mish(require_floating(input, "mish")), inplace)
 
 
 def softsign(input: Tensor) -> Tensor:
@@ -159,4 +206,16 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stackl
     return softmax(-input, dim, dtype)
 
 
-__all__: Sequence[str] = ["celu", "elu", "gelu", "mish", "selu", "softmin", "softsign", "tanhshrink"]
+__all__: Sequence[str] = [
+    "celu",
+    "elu",
+    "gelu",
+    "logsigmoid",
+    "mish",
+    "selu",
+    "silu",
+    "softmin",
+    "softplus",
+    "softsign",
+    "tanhshrink",
+]

@@ -11,17 +11,10 @@ from rlgrad.autograd.ops.average_pooling import *
 from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.dropout import *
 from rlgrad.autograd.ops.embedding import *
-from rlgrad.autograd.ops.fused import (
-    leaky_relu,
-    linear,
-    log_softmax,
-    logsigmoid,
-    softmax,
-    softplus,
-)
 from rlgrad.autograd.ops.grids import *
 from rlgrad.autograd.ops.indexing import one_hot
 from rlgrad.autograd.ops.likelihood import *
+from rlgrad.autograd.ops.linear import *
 from rlgrad.autograd.ops.losses import *
 from rlgrad.autograd.ops.max_pooling import *
 from rlgrad.autograd.ops.normalization import *
@@ -30,6 +23,7 @@ from rlgrad.autograd.ops.regression import *
 from rlgrad.autograd.ops.resampling import *
 from rlgrad.autograd.ops.selections import *
 from rlgrad.autograd.ops.smooth_activations import *
+from rlgrad.autograd.ops.softmax import *
 from rlgrad.autograd.ops.spatial import *
 from rlgrad.nn.functional.activations import *
 from rlgrad.nn.functional.attention import *

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rlgrad.autograd.ops.fused import silu as _silu
 from rlgrad.autograd.ops.inplace import maybe_inplace
+from rlgrad.autograd.ops.smooth_activations import silu as _silu
 from rlgrad.autograd.tensor import Tensor
 
 __all__ = ["relu", "silu"]

@@ -7,8 +7,9 @@ import warnings
 
 from rlgrad.autograd.ops.attention import scaled_dot_product_attention
 from rlgrad.autograd.ops.dropout import dropout
-from rlgrad.autograd.ops.fused import linear, softmax
 from rlgrad.autograd.ops.joining import cat
+from rlgrad.autograd.ops.linear import linear
+from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.ops.spatial import pad
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from rlgrad.autograd.ops.fused import linear
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.likelihood import cross_entropy
+from rlgrad.autograd.ops.linear import linear
 from rlgrad.autograd.tensor import Tensor
 
 __all__ = ["linear_cross_entropy"]
