@@ -155,8 +155,7 @@ class ReplayBuffer:
             generator: draws them.
             prepare: is shown what was gathered before it is cut into batches.
         """
-        row = sum(array[:1].nbytes for array in self.arrays().values())
-        together = max(1, min(_BYTES_PER_GATHER // (row * batch_size), count))
+        together = self.drawn_together(count, batch_size)
         for first in range(0, count, together):
             number = min(together, count - first)
             rows = self.draw(number * batch_size, generator)
@@ -164,6 +163,11 @@ class ReplayBuffer:
                 prepare(rows)
             for start in range(0, number * batch_size, batch_size):
                 yield _part(rows, slice(start, start + batch_size))
+
+    def drawn_together(self, count: int, batch_size: int) -> int:
+        """How many of `count` batches :meth:`batches` draws at a time: as many as stay in the processor's cache."""
+        row = sum(array[:1].nbytes for array in self.arrays().values())
+        return max(1, min(_BYTES_PER_GATHER // (row * batch_size), count))
 
     def gather(self, index: np.ndarray) -> Transitions:
         """The transitions (or n-step transitions) that start at `index: (batch,)`, with weights of None."""
@@ -268,27 +272,18 @@ class PrioritizedReplay(ReplayBuffer):
         self._waiting.append(self.position)
         super().add(*step)
 
-    def sample(self, batch_size: int, generator: np.random.Generator) -> Transitions:
+    def draw(self, number: int, generator: np.random.Generator) -> Transitions:
+        """`number` transitions for one batch."""
         self._insert()
-        index = self.tree.sample(batch_size, generator)
+        index = self.tree.sample(number, generator)
         batch = self.gather(index)
         weights = (self.tree.priorities[index] * (self.size / self.tree.total)) ** -self.beta
         batch.weights = (weights / weights.max()).astype(np.float32)
         return batch
 
-    def batches(
-        self,
-        count: int,
-        batch_size: int,
-        generator: np.random.Generator,
-        prepare: Callable[[Transitions], None] | None = None,
-    ) -> Iterator[Transitions]:
-        """`count` batches, each drawn with the priorities that the one before it left, and prepared by itself."""
-        for _ in range(count):
-            batch = self.sample(batch_size, generator)
-            if prepare is not None:
-                prepare(batch)
-            yield batch
+    def drawn_together(self, count: int, batch_size: int) -> int:
+        """One batch, for each is drawn with the priorities that the one before it left."""
+        return 1
 
     def update_priorities(self, index: np.ndarray, errors: np.ndarray) -> None:
         """Sets the priorities of `index: (batch,)` to the size of their temporal-difference `errors`."""
@@ -329,7 +324,7 @@ def _part(rows: Transitions, part: slice) -> Transitions:
         rows.rewards[part],
         rows.next_obs[part],
         rows.discounts[part],
-        None,
+        None if rows.weights is None else rows.weights[part],
         rows.index[part],
         None if rows.following is None else rows.following[part],
     )

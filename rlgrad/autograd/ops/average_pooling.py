@@ -170,48 +170,41 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Mean of each window of ``input (batch, channels, length)``."""
+    """Mean of each window of ``input (batch, channels, length)``, as :func:`avg_pool2d` takes it."""
     return _pool_avg("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Mean of each window of ``input (batch, channels, height, width)``.
+def _avg_pooling(rank: int, dims: str) -> Callable[..., Tensor]:
+    """The public function for windows of ``rank`` dimensions, which are called ``dims``."""
+    name = f"avg_pool{rank}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return _pool_avg(name, rank, input, *options)
+
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"""Mean of each window of ``input (batch, channels, {dims})``.
 
     Args:
+        kernel_size, stride, padding: one number, or one for each of ``{dims}``; the stride is the window's extent
+            unless given.
+        ceil_mode: let windows start inside the input and reach past its end.
         count_include_pad: count the zeros of the padding as elements.
-        divisor_override: divide by this instead of the number of elements.
+        divisor_override: divide sums by this instead of by the number of elements.
     """
-    return _pool_avg(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return pool
 
 
-def avg_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Tensor:
-    """Mean of each window of ``input (batch, channels, depth, height, width)``.
-
-    Args:
-        count_include_pad: whether zeros of the padding count as elements.
-        divisor_override: divide sums by this instead of by the window's size.
-    """
-    return _pool_avg(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+avg_pool2d = _avg_pooling(2, "height, width")
+avg_pool3d = _avg_pooling(3, "depth, height, width")
 
 
 def _lp_pool(

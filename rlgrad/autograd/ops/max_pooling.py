@@ -6,7 +6,7 @@ The windows lie along the last one, two or three dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -137,77 +137,46 @@ _plane_scatter_op = Op(
 )
 
 
-def _pool_max(
-    name: str,
-    rank: int,
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    ceil_mode: bool,
-    return_indices: bool,
-) -> Any:
-    spatial = spatial_extents(name, input, rank)
-    kernel = extents(kernel_size, rank, "kernel_size")
-    if 0 in input._array.shape[-rank - 1 :]:
-        raise RuntimeError(
-            f"{name}: Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
-            f"got {list(input.shape)}: its non-batch dimensions should have positive length"
-        )
-    steps = kernel if absent(stride) else extents(stride, rank, "stride")
-    pad, spread = extents(padding, rank, "padding"), extents(dilation, rank, "dilation")
-    out = out_extents(name, spatial, kernel, steps, pad, spread, ceil_mode)
-    values, indices = apply(_max_pool, (input,), (kernel, steps, pad, spread, out))
-    return (values, indices) if return_indices else values
+def _max_pooling(rank: int, dims: str) -> Callable[..., Any]:
+    """The public function for windows of ``rank`` dimensions, which are called ``dims``."""
+    name = f"max_pool{rank}d"
 
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        spatial = spatial_extents(name, input, rank)
+        kernel = extents(kernel_size, rank, "kernel_size")
+        if 0 in input._array.shape[-rank - 1 :]:
+            raise RuntimeError(
+                f"{name}: Expected {rank + 1}D or {rank + 2}D (batch mode) tensor with optional 0 dim batch size for "
+                f"input, but got {list(input.shape)}: its non-batch dimensions should have positive length"
+            )
+        steps = kernel if absent(stride) else extents(stride, rank, "stride")
+        pad, spread = extents(padding, rank, "padding"), extents(dilation, rank, "dilation")
+        out = out_extents(name, spatial, kernel, steps, pad, spread, ceil_mode)
+        values, indices = apply(_max_pool, (input,), (kernel, steps, pad, spread, out))
+        return (values, indices) if return_indices else values
 
-def max_pool1d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of ``input (batch, channels, length)``, and its index if asked for."""
-    return _pool_max("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-def max_pool2d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of ``input (batch, channels, height, width)``.
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = f"""Largest element of each window of ``input (batch, channels, {dims})``.
 
     Args:
-        return_indices: return also where each maximum lies in its plane of ``height * width`` elements.
+        kernel_size, stride, padding, dilation: one number, or one for each of ``{dims}``; the stride is the window's
+            extent unless given.
+        ceil_mode: let windows start inside the input and reach past its end.
+        return_indices: return also where each maximum lies among the elements of its channel, counted row by row.
     """
-    return _pool_max("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return pool
 
 
-def max_pool3d(
-    input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """Largest element of each window of ``input (batch, channels, depth, height, width)``.
-
-    Args:
-        return_indices: return also where each maximum lies among the ``depth * height * width`` elements of its
-            channel.
-    """
-    return _pool_max("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
+max_pool1d = _max_pooling(1, "length")
+max_pool2d = _max_pooling(2, "height, width")
+max_pool3d = _max_pooling(3, "depth, height, width")
 
 __all__: Sequence[str] = ["max_pool1d", "max_pool2d", "max_pool3d"]

@@ -52,34 +52,25 @@ class Bands:
 
     def along(self, xp: Any, a: Any, dim: int) -> Any:
         """Multiply every vector along ``dim``: its extent becomes ``out``."""
-        count = self.matrix.shape[0]
-        lead, rest = a.shape[:dim], a.shape[dim + 1 :]
-        blocks = self._blocks(xp, a.dtype, math.prod(lead) * math.prod(rest))
-        if not rest:
-            flat = a.reshape(-1, a.shape[dim])
-            out = xp.empty((len(flat), count), a.dtype)
-            for rows, columns, part in blocks:
-                xp.matmul(flat[:, columns], part.T, out=out[:, rows])
-        else:
-            flat = a.reshape(math.prod(lead), a.shape[dim], math.prod(rest))
-            out = xp.empty((flat.shape[0], count, flat.shape[2]), a.dtype)
-            for rows, columns, part in blocks:
-                xp.matmul(part, flat[:, columns], out=out[:, rows])
-        return out.reshape(*lead, count, *rest)
+        out = xp.empty((*a.shape[:dim], self.matrix.shape[0], *a.shape[dim + 1 :]), a.dtype)
+        vectors, results = _columns(a, dim), _columns(out, dim)
+        for rows, columns, part in self._blocks(xp, a.dtype, len(vectors) * vectors.shape[2]):
+            xp.matmul(part, vectors[:, columns], out=results[:, rows])
+        return out
 
     def back(self, xp: Any, g: Any, dim: int) -> Any:
         """The adjoint: multiply by the transposed matrix, which makes the extent ``size`` again."""
-        size = self.matrix.shape[1]
-        lead, rest = g.shape[:dim], g.shape[dim + 1 :]
-        blocks = self._blocks(xp, g.dtype, math.prod(lead) * math.prod(rest))
-        if not rest:
-            flat = g.reshape(-1, g.shape[dim])
-            out = xp.zeros((len(flat), size), g.dtype)
-            for rows, columns, part in blocks:
-                out[:, columns] += flat[:, rows] @ part
-        else:
-            flat = g.reshape(math.prod(lead), g.shape[dim], math.prod(rest))
-            out = xp.zeros((flat.shape[0], size, flat.shape[2]), g.dtype)
-            for rows, columns, part in blocks:
-                out[:, columns] += part.T @ flat[:, rows]
-        return out.reshape(*lead, size, *rest)
+        out = xp.zeros((*g.shape[:dim], self.matrix.shape[1], *g.shape[dim + 1 :]), g.dtype)
+        vectors, results = _columns(g, dim), _columns(out, dim)
+        for rows, columns, part in self._blocks(xp, g.dtype, len(vectors) * vectors.shape[2]):
+            reached = results[:, columns]
+            reached += xp.matmul(part.T, vectors[:, rows], out=xp.empty_like(reached))
+        return out
+
+
+def _columns(a: Any, dim: int) -> Any:
+    """Matrices ``(*, extent of dim, vectors)`` whose columns are the vectors along ``dim``, in the array's own memory."""
+    lead, rest = math.prod(a.shape[:dim]), math.prod(a.shape[dim + 1 :])
+    if dim == a.ndim - 1:
+        return a.reshape(1, lead, a.shape[dim]).swapaxes(1, 2)
+    return a.reshape(lead, a.shape[dim], rest)
