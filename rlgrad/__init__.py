@@ -104,11 +104,22 @@ globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(autograd|nn|optim|distributions)")
 
 
-_LAZY = ("data", "distributions", "func", "onnx", "special")  # what `import rlgrad` leaves out until it is asked for
+# What `import rlgrad` leaves out until it is asked for: modules, and names that modules outside the operations hold.
+_LAZY = ("data", "distributions", "func", "onnx", "special")
+_FOUND_IN = {
+    "backend.determinism": (
+        "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
+        "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
+        "use_deterministic_algorithms"
+    ),
+}
+_MODULE_OF = {name: module for module, names in _FOUND_IN.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LAZY:
         return _import_module(f"rlgrad.{name}")
-    found = globals()[name] = _find(name)
+    module = _MODULE_OF.get(name)
+    found = _find(name) if module is None else getattr(_import_module(f"rlgrad.{module}"), name)
+    globals()[name] = found
     return found

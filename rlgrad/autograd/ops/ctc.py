@@ -14,6 +14,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction
+from rlgrad.autograd.ops.writing import weigh_by_index
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import device_of, module_of, move
@@ -108,7 +109,7 @@ def _gradient(
     lost = xp.isposinf(loss)
     share = xp.exp(alpha + beta + xp.where(lost, 0.0, loss)[:, None])
     cell = xp.arange(steps * batch).reshape(steps, batch, 1) * classes + states
-    by_label = xp.bincount(cell.ravel(), share.ravel(), minlength=steps * batch * classes)
+    by_label = weigh_by_index(xp, cell.ravel(), share.ravel(), steps * batch * classes)
     out = xp.exp(log_probs) - by_label.reshape(log_probs.shape)
     out[:, lost] = 0.0 if zero_infinity else math.nan
     out[xp.arange(steps)[:, None] >= input_lengths] = 0.0

@@ -21,7 +21,7 @@ from rlgrad.autograd.ops.reductions import (
     _running_result,
     _with_index,
 )
-from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, to_host
@@ -466,7 +466,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if weights._array.shape != array.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
     kind = np.dtype(np.float32) if weights._array.dtype == np.float32 else np.dtype(np.float64)
-    return wrap(xp.bincount(array, weights._array.astype(np.float64), minlength).astype(kind))
+    return wrap(weigh_by_index(xp, array, weights._array.astype(np.float64), minlength).astype(kind))
 
 
 for _function in (histc, bincount):

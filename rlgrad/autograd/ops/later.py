@@ -27,7 +27,10 @@ FUNCTIONS = {
         "nonzero_static permute_copy resize_as_ select_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
         "unbind_copy unfold_copy unravel_index unsafe_chunk unsafe_split unsqueeze_copy view_copy"
     ),
+    "older": "qr set_default_tensor_type",
+    "sharing": "asarray frombuffer",
     "statistics": "corrcoef cov cumulative_trapezoid dist gradient histogram histogramdd renorm trapezoid trapz",
+    "tapers": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
 }
 """Functions of ``rlgrad`` by module of this package."""
 
@@ -39,6 +42,7 @@ METHODS = {
         "angle conj conj_physical conj_physical_ frexp gcd gcd_ lcm lcm_ ldexp ldexp_ nextafter nextafter_ "
         "resolve_conj resolve_neg"
     ),
+    "methods": ("apply_ as_subclass fill_diagonal_ is_pinned is_same_size is_set_to is_shared map_ new pin_memory"),
     "probability": "igamma igamma_ igammac igammac_",
     "statistics": "corrcoef cov dist histogram renorm renorm_",
     "view_copies": ("new_empty_strided nonzero_static resize_ resize_as_ sum_to_size unsafe_chunk unsafe_split"),

@@ -129,7 +129,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return result if out is None else write_out(out, result)
 
 
-ger = outer
+ger = Tensor.ger = outer  # type: ignore[attr-defined]
 
 
 @method

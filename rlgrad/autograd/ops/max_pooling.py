@@ -14,6 +14,7 @@ import numpy as np
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.windows import absent, covered, out_extents, padded, spatial_extents, window_parts
+from rlgrad.autograd.ops.writing import weigh_by_index
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels import jit
@@ -111,7 +112,7 @@ def _plane_scatter(xp: Any, g: Any, index: Any, spatial: Extents, distinct: bool
         out = xp.zeros(planes * size, g.dtype)
         out[where] = values
     else:
-        out = xp.bincount(where, values, planes * size).astype(g.dtype)
+        out = weigh_by_index(xp, where, values, planes * size).astype(g.dtype)
     return out.reshape(*lead, *spatial)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.writing import combine_at
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -94,7 +95,7 @@ def _add_axis(xp: Any, g: Any, index: Any, size: int, dim: int) -> Any:
     out = xp.zeros(shape, g.dtype)
     lead = (slice(None),) * dim
     if xp is not np:
-        xp.add.at(out, (*lead, index), g)
+        combine_at(xp, "add", out, (*lead, index), g)
     elif len(index):
         if (index[1:] < index[:-1]).any():
             order = np.argsort(index, kind="stable")

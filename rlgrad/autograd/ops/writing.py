@@ -16,6 +16,7 @@ from rlgrad.autograd.ops.inplace import check_inplace, check_memory, check_overl
 from rlgrad.autograd.ops.places import broadcast, flat_places
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend.determinism import are_deterministic_algorithms_enabled
 from rlgrad.backend.devices import module_of, to_host
 
 _WRITERS: dict[str, Callable[..., None]] = {}
@@ -127,16 +128,30 @@ def recorded_as(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def combine_at(xp: Any, ufunc: str, out: Any, index: Any, values: Any) -> None:
-    """``ufunc.at``, by way of main memory where CuPy lacks it: for products, and for dtypes without atomic operations."""
-    try:
-        getattr(xp, ufunc).at(out, index, values)
-    except (NotImplementedError, TypeError):
-        if xp is np:
-            raise
-        host = to_host(out)
-        places = tuple([i if isinstance(i, slice) else to_host(i) for i in index])
-        getattr(np, ufunc).at(host, places, values if np.isscalar(values) else to_host(values))
-        out[...] = xp.asarray(host)
+    """``ufunc.at``, on a GPU by way of main memory where CuPy lacks it or where its order of summation may not vary.
+
+    CuPy lacks it for products and for dtypes without atomic operations.
+    """
+    if xp is np:
+        getattr(np, ufunc).at(out, index, values)
+        return
+    if not are_deterministic_algorithms_enabled():
+        try:
+            getattr(xp, ufunc).at(out, index, values)
+            return
+        except (NotImplementedError, TypeError):
+            pass
+    host = to_host(out)
+    places = tuple([i if isinstance(i, slice) else to_host(i) for i in index])
+    getattr(np, ufunc).at(host, places, values if np.isscalar(values) else to_host(values))
+    out[...] = xp.asarray(host)
+
+
+def weigh_by_index(xp: Any, index: Any, weights: Any, size: int) -> Any:
+    """``bincount`` with weights: for each of ``size`` numbers the sum of the weights that ``index`` gives to it."""
+    if xp is np or not are_deterministic_algorithms_enabled():
+        return xp.bincount(index, weights, minlength=size)
+    return xp.asarray(np.bincount(to_host(index), to_host(weights), minlength=size))
 
 
 def add_at(xp: Any, out: Any, index: tuple[Any, ...], values: Any) -> None:
