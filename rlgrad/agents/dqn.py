@@ -188,9 +188,9 @@ class DQN(OffPolicyAgent):
         number, epsilon = len(encoded), self.epsilon
         if generator is None:
             return self._greedy(encoded, noisy=False)
-        explore = generator.random(number) < epsilon
-        actions = generator.integers(self.actions.dim, size=number)
-        if not explore.all():
+        chance, choice = generator.random((2, number))
+        explore, actions = chance < epsilon, (choice * self.actions.dim).astype(np.int64)
+        if False in explore.tolist():
             self._reset_noise(generator)
             actions = np.where(explore, actions, self._greedy(encoded, noisy=True))
         return actions

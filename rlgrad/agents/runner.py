@@ -106,7 +106,7 @@ class Runner:
         encoded = self._observations.encode(obs)
         done = terminated | truncated
         ended, final_obs = self._nothing, encoded[:0]
-        if done.any():
+        if True in done.tolist():
             ended = np.flatnonzero(done)
             final_obs = self._observations.encode(
                 stack(self._observations.space, [infos["final_obs"][copy] for copy in ended])

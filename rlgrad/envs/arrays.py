@@ -122,7 +122,7 @@ class ArrayVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             truncated = self.steps >= self.max_episode_steps
             done = terminated | truncated
-        if not done.any():
+        if True not in done.tolist():
             return obs, rewards, terminated, truncated, {}
         ended = np.flatnonzero(done)
         final_obs = np.full(self.num_envs, None, dtype=object)
@@ -142,7 +142,7 @@ class ArrayVectorEnv(VectorEnv[Any, Any, Any]):
                 f"{(self.num_envs, *(space.shape or ()))}, got {actions.shape}."
             )
         if isinstance(space, spaces.Discrete) and (
-            actions.dtype.kind not in "iu" or np.minimum.reduce(actions) < 0 or np.maximum.reduce(actions) >= space.n
+            actions.dtype.kind not in "iu" or min(choices := actions.tolist()) < 0 or max(choices) >= space.n
         ):
             raise ValueError(
                 f"{type(self).__name__} takes integers from 0 to {int(space.n) - 1} as actions, got {actions!r}."
