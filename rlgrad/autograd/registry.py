@@ -119,12 +119,11 @@ class Op:
             gradient.
         variadic: ``forward(xp, arrays, *attributes)`` takes any number of arrays as one list and saves none of them.
         frees: an attribute holds arrays, so that backward frees what was saved.
+        refuses: kinds of dtype (NumPy's letters) that an elementwise op does not take, though NumPy's function would.
     """
 
     function: Callable[..., Any] | None = None
     """Of an elementwise operation, what its users call; it holds NumPy's function as ``ufunc``."""
-    refuses: str = ""
-    """Kinds of dtype (NumPy's letters) that an elementwise operation does not take, though NumPy's function would."""
 
     def __init__(
         self,
@@ -138,6 +137,7 @@ class Op:
         multiple: bool = False,
         variadic: bool = False,
         frees: bool = False,
+        refuses: str = "",
     ) -> None:
         self.name = name
         self.ufunc = forward if isinstance(forward, str) else None
@@ -155,6 +155,7 @@ class Op:
             count = inputs if inputs is not None else max(len(self.vjps), 1)
         self.inputs, self.attributes = names[:count], names[count:]
         self.view, self.multiple, self.variadic, self.frees = view, multiple, variadic, frees
+        self.refuses = refuses
         self.differentiable = vjps is not None
         full = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         members: dict[str, Any] = {"__slots__": (), "__module__": Node.__module__}

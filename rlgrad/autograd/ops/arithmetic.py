@@ -10,7 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import Vjp, binary, broadcast_error, elementwise, method, public
 from rlgrad.autograd.ops.inplace import inplace, write_out
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
+from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 from rlgrad.backend.constants import HALF, ONE
@@ -155,10 +155,22 @@ _true_divide = binary(
     numbers="both",
 )
 _floor_div = binary(
-    "floor_div", _floor_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False, numbers="both"
+    "floor_div",
+    _floor_quotient,
+    (zero_gradient, zero_gradient),
+    node="DivBackward2",
+    methods=False,
+    numbers="both",
+    refuses="b",
 )
 _trunc_div = binary(
-    "trunc_div", _trunc_quotient, (zero_gradient, zero_gradient), node="DivBackward2", methods=False, numbers="both"
+    "trunc_div",
+    _trunc_quotient,
+    (zero_gradient, zero_gradient),
+    node="DivBackward2",
+    methods=False,
+    numbers="both",
+    refuses="b",
 )
 floor_divide = binary(
     "floor_divide",
@@ -166,6 +178,7 @@ floor_divide = binary(
     (no_derivative("floor_divide"), no_derivative("floor_divide")),
     node="torch::autograd::NotImplemented",
     numbers="both",
+    refuses="b",
 )
 _remainder = binary(
     "remainder",
@@ -173,9 +186,15 @@ _remainder = binary(
     (_identity_gradient, lambda ns, g, a, b: -g * ns.floor_div(a, b)),
     node="RemainderBackward1",
     methods=False,
+    refuses="b",
 )
 _remainder_number = binary(
-    "remainder_number", _remainder_forward, (_identity_gradient, None), node="RemainderBackward0", methods=False
+    "remainder_number",
+    _remainder_forward,
+    (_identity_gradient, None),
+    node="RemainderBackward0",
+    methods=False,
+    refuses="b",
 )
 _fmod = binary(
     "fmod",
@@ -183,8 +202,11 @@ _fmod = binary(
     (_identity_gradient, lambda ns, g, a, b: -g * ns.trunc_div(a, b)),
     node="FmodBackward1",
     methods=False,
+    refuses="b",
 )
-_fmod_number = binary("fmod_number", _fmod_forward, (_identity_gradient, None), node="FmodBackward0", methods=False)
+_fmod_number = binary(
+    "fmod_number", _fmod_forward, (_identity_gradient, None), node="FmodBackward0", methods=False, refuses="b"
+)
 
 
 @method
@@ -254,7 +276,7 @@ def _pow_number(ns: Any, g: Any, a: Any, exponent: Any) -> Any:
     return ns.zeros_like(g) if exponent == 0 else g * (a ** (exponent - 1) * exponent)
 
 
-_pow_tensors = binary("pow", _power, (_pow_base, _pow_exponent), node="PowBackward1", methods=False)
+_pow_tensors = binary("pow", _power, (_pow_base, _pow_exponent), node="PowBackward1", methods=False, refuses="b")
 _pow_scalar = Op("pow_scalar", lambda xp, a, exponent: a**exponent, (_pow_number,), node="PowBackward0")
 _pow_of_number = Op("pow_of_number", _power, (None, _number_power), node="PowBackward2", inputs=2)
 
@@ -337,18 +359,21 @@ hypot = binary(
     "hypot",
     (lambda ns, g, a, out: g * (a / out), lambda ns, g, b, out: g * (b / out)),
     numbers="none",
+    refuses="biu",
 )
 logaddexp = binary(
     "logaddexp",
     "logaddexp",
     (lambda ns, g, a, out: g * ns.exp(a - out), lambda ns, g, b, out: g * ns.exp(b - out)),
     numbers="none",
+    refuses="biu",
 )
 logaddexp2 = binary(
     "logaddexp2",
     "logaddexp2",
     (lambda ns, g, a, out: g * ns.exp2(a - out), lambda ns, g, b, out: g * ns.exp2(b - out)),
     numbers="none",
+    refuses="biu",
 )
 
 
@@ -490,10 +515,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, 
     return result if out is None else write_out(out, result)
 
 
-for _name in ("floor_divide", "floor_div", "trunc_div", "remainder", "remainder_number", "fmod", "fmod_number", "pow"):
-    REGISTRY[_name].refuses = "b"
-for _name in ("hypot", "logaddexp", "logaddexp2"):
-    REGISTRY[_name].refuses = "biu"
 for _function in (
     add,
     sub,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import binary, broadcast_error, method, public, unary
 from rlgrad.autograd.ops.inplace import assign, check_inplace, with_out, write_out
-from rlgrad.autograd.registry import REGISTRY, Op, apply_one
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
@@ -38,9 +38,8 @@ def _invert(xp: Any, a: Any) -> Any:
 
 bitwise_not = unary("bitwise_not", _invert, kind="same")
 
-bitwise_left_shift = binary("bitwise_left_shift", "left_shift")
-bitwise_right_shift = binary("bitwise_right_shift", "right_shift")
-REGISTRY["bitwise_left_shift"].refuses = REGISTRY["bitwise_right_shift"].refuses = "b"
+bitwise_left_shift = binary("bitwise_left_shift", "left_shift", refuses="b")
+bitwise_right_shift = binary("bitwise_right_shift", "right_shift", refuses="b")
 
 
 def _compare_in_place(name: str) -> None:

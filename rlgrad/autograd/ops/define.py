@@ -150,6 +150,7 @@ def binary(
     kind: str = "same",
     methods: bool = True,
     numbers: str = "either",
+    refuses: str = "",
 ) -> Callable[..., Tensor]:
     """Register an elementwise op of two operands; the returned function has a fast path for float tensors of one dtype.
 
@@ -157,8 +158,9 @@ def binary(
         kind: ``"same"`` computes in the promoted dtype, ``"float"`` in a floating one.
         numbers: which operand may be a Python number: ``"both"``, ``"either"``, the ``"second"`` or ``"none"``.
         methods: also make ``Tensor.<name>`` and, for ops that keep the dtype, ``Tensor.<name>_``.
+        refuses: kinds of dtype that it does not take, as for :class:`Op`.
     """
-    op = Op(name, forward, vjps, node=node, inputs=2)
+    op = Op(name, forward, vjps, node=node, inputs=2, refuses=refuses)
     ufunc = getattr(np, forward) if isinstance(forward, str) else functools.partial(op.forward, np)
     node_class, differentiable = op.node, op.differentiable
     first = second = both = number = None
@@ -265,13 +267,15 @@ def unary(
     kind: str = "float",
     methods: bool = True,
     in_place: bool = True,
+    refuses: str = "",
 ) -> Callable[..., Tensor]:
     """Register an elementwise op of one operand.
 
     Args:
         kind: ``"float"`` converts integers to the default dtype first, ``"same"`` keeps every dtype.
+        refuses: kinds of dtype that it does not take, as for :class:`Op`.
     """
-    op = Op(name, forward, None if vjp is None else (vjp,), node=node, inputs=1)
+    op = Op(name, forward, None if vjp is None else (vjp,), node=node, inputs=1, refuses=refuses)
     ufunc = getattr(np, forward) if isinstance(forward, str) else functools.partial(op.forward, np)
     exact = kind == "same" and forward != "square"
     node_class = op.node

@@ -58,7 +58,7 @@ REGISTRY["square"].forward = lambda xp, a: xp.square(a if a.dtype.kind != "b" el
 reciprocal = unary("reciprocal", lambda xp, a: ONE.beside(xp, a) / a, lambda ns, g, out: g * (-out * out))
 
 neg = unary("neg", "negative", lambda ns, g: -g, kind="same")
-abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same")
+abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same", refuses="b")
 
 
 def _sign(xp: Any, a: Any) -> Any:
@@ -158,11 +158,11 @@ def sigmoid_of(xp: Any, a: Any) -> Any:
 
 sigmoid = unary("sigmoid", sigmoid_of, lambda ns, g, out: g * ((1 - out) * out))
 
-floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
-ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
-trunc = unary("trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same")
-frac = unary("frac", lambda xp, a: a - xp.trunc(a), lambda ns, g: g, kind="same")
-_round = unary("round", "rint", zero_gradient, kind="same", methods=False)
+floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same", refuses="b")
+ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same", refuses="b")
+trunc = unary("trunc", lambda xp, a: xp.trunc(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same", refuses="b")
+frac = unary("frac", lambda xp, a: a - xp.trunc(a), lambda ns, g: g, kind="same", refuses="biu")
+_round = unary("round", "rint", zero_gradient, kind="same", methods=False, refuses="b")
 
 
 @method
@@ -196,7 +196,7 @@ def _where_positive(xp: Any, g: Any, out: Any) -> Any:
     return mask
 
 
-relu = unary("relu", _relu, lambda ns, g, out: ns.where_positive(g, out), kind="same")
+relu = unary("relu", _relu, lambda ns, g, out: ns.where_positive(g, out), kind="same", refuses="b")
 Op("where_positive", _where_positive, (lambda ns, g, out: ns.where_positive(g, out), None))
 Op("positive", lambda xp, a: a > 0, inputs=1)
 
@@ -465,9 +465,6 @@ def _zero_method(self: Tensor) -> Tensor:
 Tensor.fill_, Tensor.zero_ = _fill_method, _zero_method  # type: ignore[attr-defined]
 
 
-for _name in ("abs", "floor", "ceil", "trunc", "round", "relu"):
-    REGISTRY[_name].refuses = "b"
-REGISTRY["frac"].refuses = "biu"
 for _function in (clamp, clip, clamp_min, clamp_max, round, masked_fill, nan_to_num):
     inplace(_function)
 _ALIASES = {
