@@ -70,6 +70,7 @@ def _grads(
     strict: bool,
     create_graph: bool = False,
     double: bool = False,
+    retain_graph: bool = True,
 ) -> tuple[Tensor, ...]:
     """Gradients with zeros for what does not depend on an input, which ``strict`` refuses."""
     pairs = [(y, v) for y, v in zip(outputs, vectors, strict=True) if y.requires_grad]
@@ -79,7 +80,7 @@ def _grads(
             [y for y, _ in pairs],
             inputs,
             [v for _, v in pairs],
-            retain_graph=True,
+            retain_graph=retain_graph,
             create_graph=create_graph,
             allow_unused=True,
         )

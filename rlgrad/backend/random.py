@@ -13,6 +13,7 @@ import numpy as np
 from rlgrad.backend.devices import as_device, cupy, device
 
 _starting = threading.Lock()
+_refusing: list[int] = []  # threads in which random numbers may not be drawn at present, once for each block
 
 
 class Generator:
@@ -40,6 +41,11 @@ class Generator:
     @property
     def numpy(self) -> np.random.Generator:
         """The NumPy generator that CPU draws come from."""
+        if _refusing:
+            _refuse_if_asked()
+        return self._started()
+
+    def _started(self) -> np.random.Generator:
         if self._numpy is None:
             # Started by the first draw: `numpy.random` takes as long to import as a fifth of this package.
             with _starting:
@@ -51,6 +57,7 @@ class Generator:
         """The underlying generator for an array library: NumPy's, or CuPy's seeded alike."""
         if xp is np:
             return self.numpy
+        _refuse_if_asked()
         if self._cupy is None:
             self._cupy = cupy().random.default_rng(self._seed)
         return self._cupy
@@ -73,12 +80,12 @@ class Generator:
 
     def get_state(self) -> dict[str, Any]:
         """The position in the stream, as plain numbers and strings."""
-        return {"seed": self._seed, "numpy": self.numpy.bit_generator.state}
+        return {"seed": self._seed, "numpy": self._started().bit_generator.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Continue from a position that :meth:`get_state` gave."""
         self.manual_seed(state["seed"])
-        self.numpy.bit_generator.state = state["numpy"]
+        self._started().bit_generator.state = state["numpy"]
 
     def clone_state(self) -> Generator:
         """Another generator that goes on from here on its own."""
@@ -88,6 +95,14 @@ class Generator:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Generator:
         return self.clone_state()
+
+
+def _refuse_if_asked() -> None:
+    if threading.get_ident() in _refusing:
+        raise RuntimeError(
+            "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+            "randomness flags on vmap or perform the randomness operation out of vmap"
+        )
 
 
 def _seed_of_the_system() -> int:
@@ -125,6 +140,18 @@ def get_rng_state() -> dict[str, Any]:
 def set_rng_state(state: dict[str, Any]) -> None:
     """Put the default generator back to a position that :func:`get_rng_state` gave."""
     default_generator.set_state(state)
+
+
+@contextlib.contextmanager
+def refuse_draws(refused: bool) -> Iterator[None]:
+    """Raise where this thread draws a random number inside the block, if ``refused``."""
+    if refused:
+        _refusing.append(threading.get_ident())
+    try:
+        yield
+    finally:
+        if refused:
+            _refusing.remove(threading.get_ident())
 
 
 @contextlib.contextmanager
