@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import VIEW, Hooks, LeafNode, Node, OutputOf, RemovableHandle
+from rlgrad.autograd.graph import VIEW, Hooks, LeafNode, Node, OutputOf, RemovableHandle, next_sequence
 from rlgrad.autograd.modes import InferenceCell, inferring, modes, new_cell
 from rlgrad.backend import devices, dtypes
 
@@ -78,24 +78,26 @@ class ViewInfo:
                 )
             self.version = version
             if self.tracked and self.base._edge is not None:
-                self.node = self._renewed()
+                self.node = self._renewed(view)
             elif self.tracked:
                 self.node = None
         return self.node
 
-    def _renewed(self) -> Node | None:
-        from rlgrad.autograd.registry import apply, edge_of
+    def _renewed(self, view: Tensor) -> Node:
+        """The whole way from the base to the view as one node, as PyTorch's ``as_strided`` makes it."""
+        from rlgrad.autograd.ops.shape import view_gather
+        from rlgrad.autograd.registry import edge_of
 
-        outer, modes.grad = modes.grad, True
-        try:
-            tensor: Any = self.base
-            for op, attributes, output in self.chain:
-                tensor = apply(op, (tensor,), attributes)
-                if output is not None:
-                    tensor = tensor[output]
-            return edge_of(tensor)
-        finally:
-            modes.grad = outer
+        base = self.base
+        node = view_gather.node()
+        node.plan = view_gather.plan((0,))
+        node.edges = (edge_of(base),)
+        node.seq, node.hooks = next_sequence(), None
+        node.shape, node.dtype = view._array.shape, view._array.dtype
+        node.saved = node.plan.pick((base._array, self.chain, view._array))
+        node.saved += tuple([base._array.shape for _ in node.plan.shapes])
+        node.cells = node.versions = ()
+        return node
 
     def replay(self, array: Any) -> Any:
         """Take the same view of another raw array that has the base's shape."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
-from rlgrad.autograd.ops.inplace import check_inplace, check_memory, with_out, write_out
+from rlgrad.autograd.ops.inplace import check_inplace, check_memory, overlap_fault, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
 from rlgrad.autograd.ops.places import broadcast, extremes, largest
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
@@ -289,6 +289,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if index is True:
         index = None
+    if value is self or index is self:
+        value = _not_itself(index, value)
     basic, arrays = _parse(self._array, index)
     check_inplace(self)
     number = not isinstance(value, Tensor)
@@ -321,6 +323,19 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             raise _dtype_fault(self, value)
         value = value.to(self.dtype)
     _put_at(part, value, arrays, False)
+
+
+def _not_itself(index: Any, value: Any) -> Any:
+    """The values, which may be the whole target only where a mask writes one number.
+
+    PyTorch refuses a tensor as the values or the index for all of itself before it looks at the index.
+    """
+    places = index if isinstance(index, tuple) else (index,)
+    if not builtins.all(isinstance(i, (Tensor, list, np.ndarray)) for i in places):
+        return value
+    if isinstance(value, Tensor) and value._array.size == 1 and _is_mask(index):
+        return value.clone()
+    raise overlap_fault()
 
 
 def _is_mask(index: Any) -> bool:
@@ -401,6 +416,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """In-place form of :func:`index_put`."""
+    if values is input:
+        values = _not_itself(tuple(indices), values)
     fitted, arrays = _put_arguments(input, indices, values)
     return write_in_place(_index_put, input, (fitted,), (arrays, accumulate))
 

@@ -80,19 +80,40 @@ def check_overlap(target: Any, other: Any, elementwise: bool = True) -> None:
     if not (target.flags.forc and other.flags.forc):
         return
     here, there = target.__array_interface__["data"][0], other.__array_interface__["data"][0]
-    same = elementwise and here == there and target.shape == other.shape and target.strides == other.strides
-    if not same and here < there + other.nbytes and there < here + target.nbytes:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
+    if (
+        not (elementwise and same_memory(target, other))
+        and here < there + other.nbytes
+        and there < here + target.nbytes
+    ):
+        raise overlap_fault()
+
+
+def overlap_fault() -> RuntimeError:
+    """What is read and what is written lie on top of one another."""
+    return RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation."
+    )
+
+
+def same_memory(a: Any, b: Any) -> bool:
+    """Whether two of NumPy's arrays are the same elements in the same order."""
+    return b is a or (
+        a.__class__ is _ndarray
+        and b.__class__ is _ndarray
+        and a.dtype is b.dtype
+        and a.shape == b.shape
+        and a.strides == b.strides
+        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    )
 
 
 def assign(target: Tensor, result: Tensor, everywhere: bool = False) -> Tensor:
     """Write ``result`` into ``target``'s memory and give ``target`` its history.
 
     Args:
-        everywhere: one value for all elements, for which it is no matter if they lie on top of one another.
+        everywhere: one value for all elements, or those that they have, for which it is no matter if they lie on top of
+            one another.
     """
     array, value = target._array, result._array
     if array.__class__ is _ndarray and not everywhere:

@@ -37,7 +37,7 @@ from rlgrad.autograd.ops.comparison import (
     ne,
 )
 from rlgrad.autograd.ops.define import broadcast_error, method, public, unary
-from rlgrad.autograd.ops.inplace import assign, check_inplace, check_overlap, inplace, write_out
+from rlgrad.autograd.ops.inplace import assign, check_inplace, check_overlap, inplace, same_memory, write_out
 from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -438,7 +438,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
             f"copy_(): a tensor of shape {list(src.shape)} does not broadcast to the shape {list(self.shape)} it is copied into"
         )
     check_overlap(self._array, src._array)
-    return assign(self, apply(_copy, (self, src)))
+    return assign(self, apply(_copy, (self, src)), same_memory(self._array, src._array))
 
 
 Tensor.copy_ = copy_  # type: ignore[attr-defined]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error, many_dims, method, one_dim, public
+from rlgrad.autograd.ops.inplace import check_memory
 from rlgrad.autograd.ops.places import broadcast
-from rlgrad.autograd.ops.writing import reshaped_in_place
+from rlgrad.autograd.ops.writing import add_at, reshaped_in_place
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Size, Tensor, wrap
 from rlgrad.backend import dtypes
@@ -27,31 +29,55 @@ def _replay(xp: Any, a: Any, chain: Any) -> Any:
 
 def _view_scatter(xp: Any, a: Any, value: Any, chain: Any) -> Any:
     out = xp.array(a, order="K")
-    _write(xp, out, value, chain)
+    part = _replay(xp, out, chain)
+    if part.size and not xp.may_share_memory(part, out):
+        places, known = _places(xp, out, chain)
+        out[xp.unravel_index(places, out.shape)] = value[known]
+        return out
+    if xp is np:
+        check_memory(part)
+    part[...] = value
     return out
 
 
-def _write(xp: Any, out: Any, value: Any, chain: Any) -> None:
-    part = _replay(xp, out, chain)
-    if xp.may_share_memory(part, out) or not part.size:
-        part[...] = value
-        return
-    # In this memory layout a step had to copy: find the elements by their numbers.
-    places = _replay(xp, xp.arange(out.size).reshape(out.shape), chain)
-    known = places >= 0  # as_strided can reach what does not belong to the tensor
-    out[xp.unravel_index(places[known], out.shape)] = value[known]
+def _places(xp: Any, a: Any, chain: Any) -> tuple[Any, Any]:
+    """The numbers of the elements that a region shows, and a mask of those that belong to ``a`` at all.
+
+    It is how they are found where a step has to copy in the present memory layout; ``as_strided`` can also reach what
+    does not belong to the tensor.
+    """
+    places = _replay(xp, xp.arange(a.size).reshape(a.shape), chain)
+    known = places >= 0
+    return places[known], known
 
 
 def _view_into(xp: Any, g: Any, shape: tuple[int, ...], chain: Any) -> Any:
     out = xp.zeros(shape, g.dtype)
-    _write(xp, out, g, chain)
+    part = _replay(xp, out, chain)
+    if not part.size or (xp.may_share_memory(part, out) and _lie_apart(part)):
+        part[...] = g
+        return out
+    places, known = _places(xp, out, chain)
+    add_at(xp, out.reshape(-1), (places,), g[known])
     return out
+
+
+def _lie_apart(part: Any) -> bool:
+    """Whether no two elements of an array can be the same one in memory."""
+    reach = 0
+    for step, n in sorted(zip(map(builtins.abs, part.strides), part.shape, strict=True)):
+        if n > 1:
+            if step <= reach:
+                return False
+            reach += step * (n - 1)
+    return True
 
 
 view_gather = Op(
     "view_gather",
     lambda xp, a, chain: _replay(xp, xp.asarray(a), chain).copy(),
     (lambda ns, g, a_shape, chain: ns.view_into(g, a_shape, chain),),
+    node="AsStridedBackward0",
 )
 view_scatter = Op(
     "view_scatter",

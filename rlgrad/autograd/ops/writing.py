@@ -12,7 +12,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Node
 from rlgrad.autograd.modes import modes
-from rlgrad.autograd.ops.inplace import check_inplace, check_memory, check_overlap, rebase, repeats
+from rlgrad.autograd.ops.inplace import check_inplace, check_memory, check_overlap, overlap_fault, rebase, repeats
 from rlgrad.autograd.ops.places import broadcast, flat_places
 from rlgrad.autograd.registry import Op, Vjp, apply, edge_of, record
 from rlgrad.autograd.tensor import Tensor
@@ -48,6 +48,8 @@ def write_in_place(op: Op, target: Tensor, others: Sequence[Tensor], attributes:
     if isinstance(array, np.ndarray) and not (op.name == "index_put" and _repeats_with_a_warning(array)):
         check_memory(array)
     for other in others:
+        if other is target and op.name != "masked_scatter":
+            raise overlap_fault()
         check_overlap(array, other._array, False)
     edges = (edge_of(target), *[edge_of(other) for other in others])
     xp = module_of(array)
