@@ -44,13 +44,16 @@ from rlgrad.autograd.ops.cumulative import *
 from rlgrad.autograd.ops.determinants import det, logdet, slogdet
 from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.einsum import *
+from rlgrad.autograd.ops.extremes import *
 from rlgrad.autograd.ops.indexing import *
 from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.later import find as _find
 from rlgrad.autograd.ops.linalg import *
 from rlgrad.autograd.ops.losses import cosine_similarity, pairwise_distance
 from rlgrad.autograd.ops.max_pooling import max_pool1d, max_pool2d
+from rlgrad.autograd.ops.moments import *
 from rlgrad.autograd.ops.normalization import group_norm, layer_norm, rms_norm
+from rlgrad.autograd.ops.order_statistics import *
 from rlgrad.autograd.ops.parts import *
 from rlgrad.autograd.ops.pointwise import *
 from rlgrad.autograd.ops.products import *

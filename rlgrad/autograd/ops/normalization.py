@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.inplace import assign
-from rlgrad.autograd.ops.reductions import _mean_forward
+from rlgrad.autograd.ops.reductions import mean_forward
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import kernels
@@ -50,7 +50,7 @@ def _by_parts(xp: Any, shape: Shape, *arrays: Any) -> bool:
 def _mean(xp: Any, a: Any, axes: tuple[int, ...]) -> Any:
     if a.dtype.itemsize < 4:  # summed in single precision
         return a.mean(axis=axes, keepdims=True)
-    return _mean_forward(xp, a, axes, True)
+    return mean_forward(xp, a, axes, True)
 
 
 def _forward(xp: Any, x: Any, weight: Any, bias: Any, shape: Shape, groups: int, eps: float) -> tuple[Any, Any, Any]:
