@@ -45,11 +45,13 @@ from rlgrad.autograd.ops.determinants import det, logdet, slogdet
 from rlgrad.autograd.ops.dropout import dropout
 from rlgrad.autograd.ops.einsum import *
 from rlgrad.autograd.ops.extremes import *
+from rlgrad.autograd.ops.index_slices import *
 from rlgrad.autograd.ops.indexing import *
 from rlgrad.autograd.ops.joining import *
 from rlgrad.autograd.ops.later import find as _find
 from rlgrad.autograd.ops.linalg import *
 from rlgrad.autograd.ops.losses import cosine_similarity, pairwise_distance
+from rlgrad.autograd.ops.masks import *
 from rlgrad.autograd.ops.max_pooling import max_pool1d, max_pool2d
 from rlgrad.autograd.ops.moments import *
 from rlgrad.autograd.ops.normalization import group_norm, layer_norm, rms_norm
@@ -60,6 +62,7 @@ from rlgrad.autograd.ops.products import *
 from rlgrad.autograd.ops.reductions import *
 from rlgrad.autograd.ops.sampling import *
 from rlgrad.autograd.ops.scatter import *
+from rlgrad.autograd.ops.scatter_reduce import *
 from rlgrad.autograd.ops.shape import *
 from rlgrad.autograd.ops.smooth_activations import celu, selu
 from rlgrad.autograd.ops.softmax import *
@@ -69,6 +72,7 @@ from rlgrad.autograd.ops.sorting import *
 from rlgrad.autograd.ops.spatial import channel_shuffle, pixel_shuffle, pixel_unshuffle
 from rlgrad.autograd.ops.special import *
 from rlgrad.autograd.ops.spectra import pinv as pinverse
+from rlgrad.autograd.ops.strided import *
 from rlgrad.autograd.printing import set_printoptions
 from rlgrad.autograd.tensor import Size, Tensor
 from rlgrad.backend import random
@@ -108,13 +112,15 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(au
 
 
 # What `import rlgrad` leaves out until it is asked for: modules, and names that modules outside the operations hold.
-_LAZY = ("data", "distributions", "func", "onnx", "special")
+_LAZY = ("amp", "backends", "compiler", "data", "distributions", "func", "onnx", "special", "testing")
 _FOUND_IN = {
+    "amp": "GradScaler autocast is_autocast_enabled",
     "backend.determinism": (
         "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
         "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
         "use_deterministic_algorithms"
     ),
+    "compiler": "compile",
     "func": "vmap",
 }
 _MODULE_OF = {name: module for module, names in _FOUND_IN.items() for name in names.split()}

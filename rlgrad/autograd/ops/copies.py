@@ -9,8 +9,9 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import many_dims, method, one_dim, public
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
-from rlgrad.autograd.ops.parts import _diagonal_forward, _narrow, _two_dims, narrow
+from rlgrad.autograd.ops.parts import narrow, narrow_op
 from rlgrad.autograd.ops.shape import shape_argument
+from rlgrad.autograd.ops.strided import diagonal_forward, two_dims
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -222,7 +223,7 @@ def _diag_embed_forward(xp: Any, a: Any, offset: int, dim1: int, dim2: int) -> A
     for d in sorted((dim1, dim2)):
         shape.insert(d, size)
     out = xp.zeros(shape, a.dtype)
-    _diagonal_forward(xp, out, offset, dim1, dim2)[...] = a
+    diagonal_forward(xp, out, offset, dim1, dim2)[...] = a
     return out
 
 
@@ -233,7 +234,7 @@ _diag_embed = Op(
 )
 _diagonal_copy = Op(
     "diagonal_copy",
-    lambda xp, a, offset, dim1, dim2: _diagonal_forward(xp, a, offset, dim1, dim2).copy(),
+    lambda xp, a, offset, dim1, dim2: diagonal_forward(xp, a, offset, dim1, dim2).copy(),
     (lambda ns, g, a_shape, offset, dim1, dim2: ns.diagonal_into(g, a_shape, offset, dim1, dim2),),
     node="DiagonalBackward0_copy",
 )
@@ -241,7 +242,7 @@ _diagonal_copy = Op(
 
 def _diagonal_into(xp: Any, g: Any, shape: tuple[int, ...], offset: int, dim1: int, dim2: int) -> Any:
     out = xp.zeros(shape, g.dtype)
-    _diagonal_forward(xp, out, offset, dim1, dim2)[...] = g
+    diagonal_forward(xp, out, offset, dim1, dim2)[...] = g
     return out
 
 
@@ -273,7 +274,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {ndim}D")
     if ndim == 1:
         return diag_embed(input, diagonal)
-    return apply_one(_diagonal_copy, input, (diagonal, *_two_dims(input, 0, 1)))
+    return apply_one(_diagonal_copy, input, (diagonal, *two_dims(input, 0, 1)))
 
 
 @method
@@ -285,7 +286,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 _narrow_copy: Op = Op(
     "narrow_copy",
     lambda xp, a, dim, start, length: a[(slice(None),) * dim + (slice(start, start + length),)].copy(),
-    (lambda ns, g, a_shape, dim, start, length: ns.view_into(g, a_shape, ((_narrow, (dim, start, length), None),)),),
+    (lambda ns, g, a_shape, dim, start, length: ns.view_into(g, a_shape, ((narrow_op, (dim, start, length), None),)),),
 )
 
 

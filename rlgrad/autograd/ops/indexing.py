@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, public
+from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.index_expressions import ALL, bounds, non_negative, parse
 from rlgrad.autograd.ops.inplace import check_inplace, check_memory, overlap_fault, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
-from rlgrad.autograd.ops.places import broadcast, extremes, largest
+from rlgrad.autograd.ops.places import INT64, largest
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend import devices
-
-_INT64 = np.dtype(np.int64)
+from rlgrad.backend.devices import module_of
 
 # Index arrays give copies. An index is a tuple of full slices and non-negative integer arrays that nobody else holds.
 
@@ -27,7 +26,8 @@ def _index_add_into(xp: Any, g: Any, shape: tuple[int, ...], index: tuple[Any, .
     return out
 
 
-def _reading(name: str) -> Op:
+def reading(name: str) -> Op:
+    """An op that takes the elements which index arrays name."""
     return Op(
         name,
         _read,
@@ -43,7 +43,7 @@ def _read(xp: Any, a: Any, index: tuple[Any, ...]) -> Any:
     return a[index]
 
 
-_index, _index_select, _masked_select = _reading("index"), _reading("index_select"), _reading("masked_select")
+_index, _index_select = reading("index"), reading("index_select")
 Op("index_add_into", _index_add_into, (lambda ns, g, index: ns.index(g, index),), frees=True)
 
 
@@ -66,178 +66,6 @@ _index_put = writing(
 _index_put.frees = True
 
 
-def _parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-    """Split an index into a basic one, and one of index arrays for what the basic one leaves.
-
-    PyTorch applies integers and slices first; NumPy would treat integers beside arrays as arrays of their own.
-    """
-    if isinstance(index, Tensor) and array.size and index._array.dtype == np.int64 and index._array.ndim and array.ndim:
-        where = index._array  # the usual case, without the general one's cost
-        if where.__class__ is array.__class__:
-            return (_ALL,), (_non_negative(where, array.shape[0], 0),)
-    if isinstance(index, list) and _stands_for_a_tuple(index):
-        index = tuple(index)
-    items = [_item(item, array) for item in (index if isinstance(index, tuple) else (index,))]
-    used = sum(
-        item.ndim if hasattr(item, "ndim") and item.dtype.kind == "b" else 1
-        for item in items
-        if item is not None and item is not Ellipsis and not isinstance(item, bool)
-    )
-    if used > array.ndim:
-        if array.ndim == 0 and len(items) == 1 and isinstance(items[0], int):
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a number"
-            )
-        raise IndexError(f"too many indices for tensor of dimension {array.ndim}")
-    if builtins.any(item is Ellipsis for item in items):
-        at = next(i for i, item in enumerate(items) if item is Ellipsis)
-        rest = [item for item in items[at + 1 :] if item is not Ellipsis]
-        if len(items) - at - 1 > len(rest) and array.ndim > used:
-            second = next(i for i in range(at + 1, len(items)) if items[i] is Ellipsis)
-            if builtins.any(
-                item is not Ellipsis and item is not None and not (isinstance(item, slice) and item == slice(None))
-                for item in items[second + 1 :]
-            ):
-                raise IndexError("an index has an ellipsis after the one that already stands for all other dimensions")
-        items = [*items[:at], *[slice(None)] * (array.ndim - used), *rest]
-    basic: list[Any] = []
-    arrays: list[Any] = []
-    unchecked: list[tuple[int, int]] = []
-    dim = 0
-    for item in items:
-        if item is None:
-            basic.append(None)
-            arrays.append(slice(None))
-        elif isinstance(item, bool):
-            basic.append(None)
-            arrays.append(_zeros_of(array, int(item)))
-        elif isinstance(item, slice):
-            basic.append(item)
-            arrays.append(slice(None))
-            dim += 1
-        elif isinstance(item, int):
-            size = array.shape[dim]
-            if not -size <= item < size:
-                raise IndexError(f"index {item} is out of bounds for dimension {dim} with size {size}")
-            basic.append(item)
-            dim += 1
-        elif item.dtype.kind == "b":
-            if item.ndim == 0:
-                basic.append(None)
-                arrays.append(_zeros_of(array, int(item)))
-                continue
-            for k in range(item.ndim):
-                if item.shape[k] != array.shape[dim + k]:
-                    raise IndexError(
-                        f"The shape of the mask {list(item.shape)} at index {k} does not match the shape of the indexed "
-                        f"tensor {list(array.shape)} at index {dim + k}"
-                    )
-            basic += [slice(None)] * item.ndim
-            arrays += item.nonzero()
-            dim += item.ndim
-        else:
-            basic.append(slice(None))
-            unchecked.append((len(arrays), dim))
-            arrays.append(item)
-            dim += 1
-    if builtins.all(i.__class__ is slice for i in arrays):
-        return tuple(basic), None
-    # Where nothing is read, PyTorch looks at no index.
-    unread = builtins.any(i.__class__ is not slice and i.size == 0 for i in arrays)
-    nothing = unread or array.size == 0
-    for place, dim in unchecked:
-        size, item = array.shape[dim], arrays[place]
-        if unread and not size:
-            shape = np.broadcast_shapes(*[i.shape for i in arrays if i.__class__ is not slice])
-            arrays[place] = devices.module_of(array).zeros(shape, np.int64)
-            continue
-        arrays[place] = item % size if nothing and size else _non_negative(item, size, dim)
-    while isinstance(arrays[-1], slice):
-        arrays.pop()
-    return tuple(basic), tuple(arrays)
-
-
-def _zeros_of(array: Any, count: int) -> Any:
-    return devices.module_of(array).zeros(count, np.int64)
-
-
-def _non_negative(index: Any, size: int, dim: int) -> Any:
-    """An index array checked and copied: what the user does to his own afterwards does not matter."""
-    if index.size == 0:
-        return index.copy()
-    if index.dtype is _INT64 and largest(index) < size:
-        return index.copy()
-    low, high = extremes(index)
-    if low < -size or high >= size:
-        worst = high if high >= size else low
-        raise IndexError(f"index {worst} is out of bounds for dimension {dim} with size {size}")
-    return index.copy() if low >= 0 else index % size
-
-
-def _stands_for_a_tuple(index: list[Any]) -> bool:
-    """A list with more than numbers in it is taken as several indices, as in PyTorch."""
-    return len(index) < 32 and builtins.any(
-        item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, range, Tensor, np.ndarray))
-        for item in index
-    )
-
-
-def _item(item: Any, array: Any) -> Any:
-    """One entry of an index as None, Ellipsis, slice, int, bool or array."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, int)):
-        return item
-    if isinstance(item, slice):
-        return _bounds(item)
-    if isinstance(item, Tensor):
-        item = item._array
-    elif isinstance(item, (list, tuple, range)):
-        item = np.asarray(_plain(item))
-        if item.size == 0 or item.dtype.kind == "f":
-            item = item.astype(np.int64)
-    elif not isinstance(item, np.ndarray):
-        if isinstance(item, (str, bytes)):
-            raise TypeError(f"a tensor cannot be indexed by {type(item).__name__}")
-        try:
-            if isinstance(item, np.bool_):
-                raise AttributeError
-            return item.__index__()
-        except AttributeError:
-            raise IndexError(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or bool tensors are valid indices (got "
-                f"{type(item).__name__})"
-            ) from None
-    if item.dtype is _INT64 and item.ndim and item.__class__ is array.__class__:
-        return item
-    if item.dtype == np.uint8:
-        item = item.astype(bool)
-    if item.dtype.kind != "b" and item.dtype not in (np.int64, np.int32):
-        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-    if item.ndim == 0 and item.dtype.kind == "i":
-        return int(item)
-    if not isinstance(array, np.ndarray):
-        item = devices.module_of(array).asarray(item)
-    return item.astype(np.int64) if item.dtype == np.int32 else item
-
-
-def _plain(items: Any) -> list[Any]:
-    return [
-        _plain(x) if isinstance(x, (list, tuple, range)) else x.item() if isinstance(x, Tensor) else x for x in items
-    ]
-
-
-def _bounds(item: slice) -> slice:
-    if item.start is None and item.stop is None and item.step is None:
-        return item
-    parts = []
-    for x in (item.start, item.stop, item.step):
-        if x is not None and not hasattr(x, "__index__"):
-            raise TypeError("slice indices must be integers or None or have an __index__ method")
-        parts.append(None if x is None else x.__index__())
-    if parts[2] is not None and parts[2] <= 0:
-        raise ValueError("step must be greater than zero; use flip() to reverse")
-    return slice(*parts)
-
-
 def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
     """The view that a basic index names, recorded under the name of PyTorch's last step."""
     op, shape, dim = alias, self._array.shape, 0
@@ -256,10 +84,7 @@ def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
 
 
 def _whole(basic: tuple[Any, ...]) -> bool:
-    return basic.count(_ALL) == len(basic)
-
-
-_ALL = slice(None)
+    return basic.count(ALL) == len(basic)
 
 
 def _broadcast_fault(arrays: tuple[Any, ...]) -> IndexError:
@@ -275,8 +100,8 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {size}")
         return self.select(0, index)
     if index.__class__ is slice and array.ndim:
-        return apply_one(slice_op, self, ((_bounds(index), Ellipsis),))
-    basic, arrays = _parse(array, index)
+        return apply_one(slice_op, self, ((bounds(index), Ellipsis),))
+    basic, arrays = parse(array, index)
     if arrays is None:
         return _view(self, index, basic)
     part = self if _whole(basic) else _view(self, index, basic)
@@ -291,13 +116,13 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
         index = None
     if value is self or index is self:
         value = _not_itself(index, value)
-    basic, arrays = _parse(self._array, index)
+    basic, arrays = parse(self._array, index)
     check_inplace(self)
     number = not isinstance(value, Tensor)
     if number:
         if not isinstance(value, (bool, int, float, np.integer)):
             raise TypeError(f"can't assign a {type(value).__name__} to a tensor; make it a tensor first")
-        value = wrap(devices.module_of(self._array).asarray(value).astype(self._array.dtype))
+        value = wrap(module_of(self._array).asarray(value).astype(self._array.dtype))
     if value.device != self.device and value._array.ndim == 0:
         value = value.to(self.device)
     if index is False:
@@ -401,7 +226,7 @@ def _put_arguments(input: Tensor, indices: Any, values: Tensor) -> tuple[Tensor,
         if isinstance(i, Tensor) and i._array.ndim == 0:
             given = tuple([k.reshape(1) if isinstance(k, Tensor) and k._array.ndim == 0 else k for k in given])
             break
-    _, arrays = _parse(input._array, given)
+    _, arrays = parse(input._array, given)
     if arrays is None:
         raise IndexError("At least one index must be a tensor")
     return _fitted(input, values, arrays), arrays
@@ -424,7 +249,7 @@ def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 
 Tensor.index_put_ = index_put_  # type: ignore[attr-defined]
 
-# By number of the element, and by mask
+# By number of the element
 
 
 def _flat(input: Tensor, index: Tensor) -> Any:
@@ -436,7 +261,7 @@ def _flat(input: Tensor, index: Tensor) -> Any:
     if where.size and not size:
         raise IndexError("take(): tried to take from an empty tensor")
     try:
-        return _non_negative(where, size, 0)
+        return non_negative(where, size, 0)
     except IndexError:
         raise IndexError(f"out of range: an index is beyond the {size} elements") from None
 
@@ -525,11 +350,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         raise TypeError(f"index_select(): argument 'index' must be Tensor, not {type(index).__name__}")
     dim = one_dim(dim, input._array.ndim)
     where = index._array
-    if where.dtype is not _INT64 and where.dtype not in (np.int64, np.int32):
+    if where.dtype is not INT64 and where.dtype not in (np.int64, np.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if where.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    where = where.reshape(-1).astype(_INT64)
+    where = where.reshape(-1).astype(INT64)
     if where.size and largest(where) >= (input._array.shape[dim] if input._array.ndim else 1):
         raise IndexError("index out of range in self")
     if input._array.ndim == 0:
@@ -537,122 +362,4 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return apply_one(_index_select, input, ((*(slice(None),) * dim, where),))
 
 
-@method
-def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements where ``mask`` is true, in one dimension."""
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = _together("masked_select", input, mask)
-    if not shape:
-        input, mask, shape = input.reshape(1), mask.reshape(1), (1,)
-    wide = input if input._array.shape == shape else input.expand(shape)
-    where = broadcast(mask._array, shape).nonzero()
-    result = apply_one(_masked_select, wide, (where,))
-    return result if out is None else write_out(out, result, True)
-
-
-def _together(name: str, a: Tensor, b: Tensor) -> tuple[int, ...]:
-    if a._array.shape == b._array.shape:
-        return a._array.shape
-    try:
-        return np.broadcast_shapes(a._array.shape, b._array.shape)
-    except ValueError:
-        raise broadcast_error(name, [a._array.shape, b._array.shape]) from None
-
-
-def _masked_scatter_write(xp: Any, a: Any, source: Any, mask: Any) -> None:
-    a[mask] = source.reshape(-1)[: int(xp.count_nonzero(mask))]
-
-
-def _first(ns: Any, g: Any, shape: tuple[int, ...], mask: Any) -> Any:
-    """Gradient of the source: what the mask let through, then zeros."""
-    count = 1
-    for n in shape:
-        count *= n
-    chosen = ns.index(g, mask.nonzero() if mask.ndim else (mask.reshape(1).nonzero()[0],))
-    rest = ns.zeros(g, (count - chosen.shape[0],))
-    return ns.reshape(ns.cat([chosen, rest], 0, (chosen.shape[0], rest.shape[0])), shape)
-
-
-_masked_scatter = writing(
-    "masked_scatter",
-    _masked_scatter_write,
-    (
-        lambda ns, g, mask: ns.where(mask, ns.zeros(g, ()), g),
-        lambda ns, g, source_shape, mask: _first(ns, g, source_shape, mask),
-    ),
-    inputs=2,
-)
-_masked_scatter.frees = True
-
-
-def _masked_scatter_mask(input: Tensor, mask: Tensor, source: Tensor, shape: tuple[int, ...]) -> Any:
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {mask.dtype!r}")
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got {input.dtype!r} and {source.dtype!r}"
-        )
-    wide = broadcast(mask._array, shape).copy()
-    count = int(devices.module_of(wide).count_nonzero(wide))
-    if count > source._array.size:
-        raise RuntimeError(f"Number of elements of source ({source._array.size}) < number of ones in mask ({count})")
-    return wide
-
-
-@method
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """``input`` with the elements of ``source``, in their order, where ``mask`` is true."""
-    shape = _together("masked_scatter", input, mask)
-    wide = input.expand(shape) if input._array.shape != shape else input
-    return apply(_masked_scatter, (wide, source), (_masked_scatter_mask(wide, mask, source, shape),))
-
-
-def _masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """In-place form of :func:`masked_scatter`."""
-    if _together("masked_scatter", self, mask) != self._array.shape:
-        raise RuntimeError(f"The expanded size of mask {list(mask.shape)} does not match {list(self.shape)}")
-    return write_in_place(
-        _masked_scatter, self, (source,), (_masked_scatter_mask(self, mask, source, self._array.shape),)
-    )
-
-
-Tensor.masked_scatter_ = _masked_scatter_  # type: ignore[attr-defined]
-
-
-@with_out()
-@method
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Indices of the non-zero elements: one row for each, or one tensor for each dimension."""
-    found = input._array.nonzero() if input._array.ndim else (input._array.reshape(1).nonzero()[0],)
-    if as_tuple:
-        return tuple(wrap(i) for i in found)
-    if not input._array.ndim:
-        return wrap(np.zeros((len(found[0]), 0), np.int64))
-    return wrap(devices.module_of(input._array).stack(found, 1))
-
-
-@method
-def argwhere(input: Tensor) -> Tensor:
-    """Indices of the non-zero elements, one row for each."""
-    return nonzero(input)
-
-
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """Rows of zeros with a one at the given class."""
-    labels = tensor._array
-    if labels.dtype != np.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if labels.size == 0 and num_classes <= 0:
-        raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if labels.size and int(labels.min()) < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = int(labels.max()) + 1
-    if labels.size and int(labels.max()) >= num_classes:
-        raise RuntimeError(f"Class values must be smaller than num_classes ({num_classes}), got {int(labels.max())}.")
-    xp = devices.module_of(labels)
-    return wrap((labels[..., None] == xp.arange(num_classes)).astype(np.int64))
-
-
-__all__ = public(globals())
+__all__ = public(globals(), internal=["reading"])

@@ -11,10 +11,10 @@ from rlgrad.autograd.ops.define import one_dim, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import LinAlgError, matrix_argument, mt
 from rlgrad.autograd.ops.matrix_norms import matrix_norm
-from rlgrad.autograd.ops.parts import diagonal as diagonal_of
 from rlgrad.autograd.ops.products import vdot
 from rlgrad.autograd.ops.solving import inv, solve
 from rlgrad.autograd.ops.spectra import svdvals
+from rlgrad.autograd.ops.strided import diagonal as diagonal_of
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap

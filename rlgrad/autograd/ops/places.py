@@ -13,6 +13,7 @@ import numpy as np
 
 from rlgrad.backend.devices import module_of
 
+INT64 = np.dtype(np.int64)
 _UINT64 = np.dtype(np.uint64)
 
 

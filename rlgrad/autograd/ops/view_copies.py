@@ -10,8 +10,9 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, public
 from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
-from rlgrad.autograd.ops.parts import _strided, chunk, split
+from rlgrad.autograd.ops.parts import chunk, split
 from rlgrad.autograd.ops.shape import shape_argument
+from rlgrad.autograd.ops.strided import strided
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
@@ -148,7 +149,7 @@ def empty_strided(
     extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     with devices.on_device(target):
         memory = devices.module_for(target).empty(extent, kind)
-    result = wrap(_strided(memory, shape, tuple([s * kind.itemsize for s in strides])))
+    result = wrap(strided(memory, shape, tuple([s * kind.itemsize for s in strides])))
     return result.requires_grad_() if requires_grad else result
 
 

@@ -12,10 +12,10 @@ from rlgrad.autograd.ops.convolution import *
 from rlgrad.autograd.ops.dropout import *
 from rlgrad.autograd.ops.embedding import *
 from rlgrad.autograd.ops.grids import *
-from rlgrad.autograd.ops.indexing import one_hot
 from rlgrad.autograd.ops.likelihood import *
 from rlgrad.autograd.ops.linear import *
 from rlgrad.autograd.ops.losses import *
+from rlgrad.autograd.ops.masks import one_hot
 from rlgrad.autograd.ops.max_pooling import *
 from rlgrad.autograd.ops.normalization import *
 from rlgrad.autograd.ops.pointwise import sigmoid, tanh
