@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -241,7 +242,7 @@ class OnPolicyAgent(Agent):
         generator, rows, copies = self.generators["minibatch"], len(rollout.obs), self.num_envs
         if not self.recurrent:
             if batch_size >= rows:
-                whole = self._minibatch(rollout, slice(None), {}, 0)
+                whole = self._minibatch(rollout, np.arange(rows), {}, 0)
                 yield from (whole._replace(epoch=epoch) for epoch in range(epochs))
                 return
             for epoch in range(epochs):
@@ -325,18 +326,19 @@ class OnPolicyAgent(Agent):
     ) -> dict[str, Sequences]:
         return {name: cut_into_sequences(starts, state, copies) for name, state in states.items()}
 
-    def _minibatch(self, rollout: Rollout, rows: Any, sequences: dict[str, Sequences], epoch: int) -> Minibatch:
-        advantages = rollout.advantages[rows]
+    def _minibatch(self, rollout: Rollout, rows: np.ndarray, sequences: dict[str, Sequences], epoch: int) -> Minibatch:
+        advantages = rollout.advantages.take(rows)
         if self.config.normalize_advantages and len(advantages) > 1:
-            advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+            advantages -= advantages.mean()
+            advantages /= math.sqrt(advantages.dot(advantages) / len(advantages)) + 1e-8
         return Minibatch(
-            self.tensor(rollout.obs[rows]),
-            self.tensor(rollout.actions[rows]),
-            None if rollout.masks is None else rollout.masks[rows],
-            self.tensor(rollout.log_probs[rows]),
-            self.tensor(rollout.values[rows, None]),
+            self.tensor(rollout.obs.take(rows, axis=0)),
+            self.tensor(rollout.actions.take(rows, axis=0)),
+            None if rollout.masks is None else rollout.masks.take(rows, axis=0),
+            self.tensor(rollout.log_probs.take(rows)),
+            self.tensor(rollout.values.take(rows)[:, None]),
             self.tensor(advantages),
-            self.tensor(rollout.returns[rows, None]),
+            self.tensor(rollout.returns.take(rows)[:, None]),
             sequences,
             epoch,
         )

@@ -215,5 +215,6 @@ def refuse_non_finite(
 
 
 def _finite(array: np.ndarray) -> bool:
-    # A sum is one pass without temporaries; it may overflow, so what it suspects is looked at again.
-    return array.dtype.kind != "f" or math.isfinite(np.add.reduce(array, axis=None))
+    # A product is one pass without temporaries; it may overflow, so what it suspects is looked at again.
+    flat = array.ravel()
+    return array.dtype.kind != "f" or math.isfinite(flat.dot(flat))

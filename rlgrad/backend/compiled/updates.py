@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from rlgrad.backend.compiled.compiler import U, inlined, kernel
 
 
@@ -19,13 +21,18 @@ def _in_dtype(numbers, like):
 def adam(values, grad, mean, square, numbers, start, stop):
     """Adam (Kingma and Ba, 2015, algorithm 1) on flat arrays.
 
+    A mean that fell below the smallest normal number, as that of a unit without gradients does, becomes zero: the
+    processor takes several times as long over what is smaller.
+
     The numbers are both decays, each followed by its difference from 1, the learning rate and the root of the second
     moment corrected for their start at zero, epsilon, decay of the gradient, decay of the values, and -1 to ascend or 1.
     """
     keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = _in_dtype(numbers, values)
+    zero, tiny = values.dtype.type(0), np.finfo(values.dtype).tiny
     for i in range(U(start), U(stop)):
         g = sign * grad[i] + decay * values[i]
         m = keep1 * mean[i] + take1 * g
+        m = zero if abs(m) < tiny else m
         s = keep2 * square[i] + take2 * g * g
         mean[i], square[i] = m, s
         values[i] -= rate * m / (root * math.sqrt(s) + eps) + shrink * values[i]
@@ -35,9 +42,11 @@ def adam(values, grad, mean, square, numbers, start, stop):
 def amsgrad(values, grad, mean, square, largest, numbers, start, stop):
     """:func:`adam`, divided by the largest second moment so far."""
     keep1, take1, keep2, take2, rate, root, eps, decay, shrink, sign = _in_dtype(numbers, values)
+    zero, tiny = values.dtype.type(0), np.finfo(values.dtype).tiny
     for i in range(U(start), U(stop)):
         g = sign * grad[i] + decay * values[i]
         m = keep1 * mean[i] + take1 * g
+        m = zero if abs(m) < tiny else m
         s = keep2 * square[i] + take2 * g * g
         mean[i], square[i] = m, s
         most = largest[i]
