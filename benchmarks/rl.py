@@ -1,8 +1,9 @@
 """Whole trainings against Stable-Baselines3 in one run: ``python -m benchmarks.rl [ppo] [a2c] [dqn] [sac] [td3]``.
 
 Both libraries train in the same environments with the same settings and one thread, in turns. Steps per second are those
-of the whole training: environment, acting and updates. Ratios are medians over the turns. ``--wide`` adds PPO with 64
-copies of CartPole, which Stable-Baselines3 would take too long for.
+of the whole training: environment, acting and updates. Ratios are medians over the turns. Matrix products of NumPy follow
+``OPENBLAS_CORETYPE`` where it is set, torch's do not. ``--wide`` adds PPO with 64 copies of CartPole, which
+Stable-Baselines3 would take too long for.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--wide", action="store_true")
     arguments = parser.parse_args()
+    print(f"OPENBLAS_CORETYPE={os.environ.get('OPENBLAS_CORETYPE', '')!r}")
     for name in arguments.cases or CASES:
         compare(name, arguments.repeats)
     if arguments.wide:
