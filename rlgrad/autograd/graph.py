@@ -33,6 +33,7 @@ _FOR_USERS = (
     "increment_version",
     "leaves",
     "nodes",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 )
@@ -286,9 +287,9 @@ def check_saved(node: Node) -> tuple[Any, ...]:
 
 
 def __getattr__(name: str) -> Any:
-    """What users look for in this module and what needs tensors: it lives in ``rlgrad.autograd.saved``."""
+    """What users look for in this module and what needs tensors: it lives in modules of its own."""
     if name in _FOR_USERS:
-        from rlgrad.autograd import saved
+        from rlgrad.autograd import joint_hooks, saved
 
-        return getattr(saved, name)
+        return getattr(joint_hooks if name == "register_multi_grad_hook" else saved, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,6 +21,7 @@ class _Modes(threading.local):
     evaluating: Any = None  # in anomaly mode: the node whose recorded derivative is being computed
     pack_hooks: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...] = ()
     hooks_disabled: str | None = None  # why saved tensors may not be packed in this block
+    running: Any = None  # the backward pass that hooks on several tensors ask about
     traced = False  # anomaly or pack_hooks: recording takes the slow path
 
 
@@ -28,6 +29,10 @@ modes = _Modes()
 
 inferring: list[None] = []
 """Has an element for every inference-mode block open in any thread: what recording looks at before ``modes``."""
+
+
+passes_watched: list[None] = []
+"""Has an element for every hook on several tensors: what a backward pass looks at before it describes itself."""
 
 
 class InferenceCell(list[int]):

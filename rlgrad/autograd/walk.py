@@ -28,7 +28,7 @@ from rlgrad.autograd.graph import (
     owned_copy,
     stale_error,
 )
-from rlgrad.autograd.modes import modes, no_grad
+from rlgrad.autograd.modes import modes, no_grad, passes_watched
 from rlgrad.autograd.namespace import namespace_of, numpy_namespace, recorded_namespace
 from rlgrad.autograd.tensor import wrap
 
@@ -69,6 +69,30 @@ def _leading_to(roots: Iterable[Node], targets: set[Node]) -> set[Node]:
     return useful
 
 
+class Pass:
+    """A backward pass as hooks on several tensors see it: which nodes it comes to.
+
+    Args:
+        roots: where it starts.
+        useful: the nodes that it is restricted to, if it is.
+    """
+
+    def __init__(self, roots: Sequence[Node], useful: set[Node] | None) -> None:
+        self._roots, self._useful = roots, useful
+        self._reached: set[Node] | None = None
+
+    def reaches(self, node: Node) -> bool:
+        """Whether the pass computes the gradient that arrives at a node."""
+        if self._reached is None:
+            nodes = list(dict.fromkeys(self._roots))
+            self._reached = set(nodes)
+            for one in nodes:  # grows while it is read
+                new = [edge for edge in one.edges if edge is not None and edge not in self._reached]
+                self._reached.update(new)
+                nodes += dict.fromkeys(new)
+        return node in self._reached and (self._useful is None or node in self._useful)
+
+
 def _push(queue: list[tuple[float, int, Node]], only: Node | None, node: Node) -> Node | None:
     """Put a node on the heap, after the one that was alone until now; returns which is alone then: none."""
     if only is not None:
@@ -94,6 +118,9 @@ def walk(
         accumulate: add to the ``.grad`` of leaves; otherwise the targets' gradients are returned.
     """
     useful = None if targets is None else _leading_to([node for node, _ in roots], set(targets))
+    watched = bool(passes_watched)
+    if watched:
+        outer, modes.running = modes.running, Pass([node for node, _ in roots], useful)
     captured: dict[Node, Any] = {}
     wanted = None if targets is None or accumulate else frozenset(targets)
     ns: Any = recorded_namespace() if recorded else None
@@ -222,6 +249,8 @@ def walk(
                 tensor = leaf.leaf()
                 for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
                     hook(tensor)
+    if watched:
+        modes.running = outer
     return captured
 
 

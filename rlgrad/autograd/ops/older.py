@@ -12,7 +12,7 @@ from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import devices, dtypes
 
 
-def qr(input: Tensor, some: bool = True) -> Any:
+def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = None) -> Any:
     """The older form of ``linalg.qr``.
 
     Args:
@@ -30,7 +30,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
         UserWarning,
         stacklevel=2,
     )
-    return linalg_qr(input, mode="reduced" if some else "complete")
+    return linalg_qr(input, mode="reduced" if some else "complete", out=out)
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 from types import TracebackType
 from typing import Any
 
@@ -268,6 +269,12 @@ def mem_get_info(target: Target = None) -> tuple[int, int]:
     with device(target):
         free, total = cupy().cuda.runtime.memGetInfo()
     return int(free), int(total)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":  # loaded when first asked for
+        return importlib.import_module("rlgrad.cuda.amp")
+    raise AttributeError(f"module 'rlgrad.cuda' has no attribute {name!r}")
 
 
 def empty_cache() -> None:
