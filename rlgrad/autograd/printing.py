@@ -72,11 +72,9 @@ class _Formatter:
             size = np.abs(usable)
             low, high = float(size.min()), float(size.max())
             self.integral = bool((usable == np.ceil(usable)).all())
-            self.scientific = high > 1e8 or (not self.integral and (high / low > 1000 or low < 1e-4))
-            if self.integral:
-                self.scientific = (high / low > 1000 and high > 1e8) or high > 1e8
-        if _options.sci_mode is not None:
-            self.scientific = _options.sci_mode
+            self.scientific = high > 1e8 or high / low > 1000 or low < 1e-4
+            if _options.sci_mode is not None:
+                self.scientific = _options.sci_mode
         self.width = max([1, *(len(self._plain(x)) for x in usable)])
 
     def _plain(self, value: Any) -> str:
@@ -96,7 +94,9 @@ class _Formatter:
 def _vector(array: np.ndarray, indent: int, formatter: _Formatter, summarize: bool) -> str:
     per_line = max(1, (_options.linewidth - indent) // (formatter.width + 2))
     edge = _options.edgeitems
-    if summarize and edge > 0 and array.shape[0] > 2 * edge:
+    if summarize and not edge:
+        items = ["..."]
+    elif summarize and array.shape[0] > 2 * edge:
         items = [formatter(x) for x in array[:edge]] + [" ..."] + [formatter(x) for x in array[-edge:]]
     else:
         items = [formatter(x) for x in array]
@@ -106,14 +106,14 @@ def _vector(array: np.ndarray, indent: int, formatter: _Formatter, summarize: bo
 
 def _nested(array: np.ndarray, indent: int, formatter: _Formatter, summarize: bool) -> str:
     if array.ndim == 0:
-        return formatter._plain(array[()]).rjust(formatter.width) if formatter.floating else formatter._plain(array[()])
+        return formatter(array[()])
     if array.ndim == 1:
         return _vector(array, indent, formatter, summarize)
     edge = _options.edgeitems
     if summarize and array.shape[0] > 2 * edge:
         parts = [_nested(a, indent + 1, formatter, summarize) for a in array[:edge]]
         parts += ["..."]
-        parts += [_nested(a, indent + 1, formatter, summarize) for a in array[-edge:]]
+        parts += [_nested(a, indent + 1, formatter, summarize) for a in array[len(array) - edge :]]
     else:
         parts = [_nested(a, indent + 1, formatter, summarize) for a in array]
     return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
@@ -139,9 +139,15 @@ def _suffixes(tensor: Tensor, array: np.ndarray) -> list[str]:
             suffixes.append(f"size={tuple(array.shape)}")
         if dtype is not dtypes.get_default_dtype():
             suffixes.append(f"dtype={dtype!r}")
-    elif dtype is not dtypes.get_default_dtype() and dtype not in (dtypes.int64, dtypes.bool_):
-        suffixes.append(f"dtype={dtype!r}")
-    node = tensor.grad_fn
+    else:
+        if not _options.edgeitems:
+            suffixes.append(f"size={tuple(array.shape)}")
+        if dtype is not dtypes.get_default_dtype() and dtype not in (dtypes.int64, dtypes.bool_):
+            suffixes.append(f"dtype={dtype!r}")
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:  # a view that no longer has a place in the graph
+        return [*suffixes, "grad_fn=<Invalid>"]
     if node is not None:
         suffixes.append(f"grad_fn=<{type(node).__name__}>")
     elif tensor.requires_grad:

@@ -565,7 +565,7 @@ class Tensor:
     def __format__(self, spec: str) -> str:
         if self._array.ndim == 0:
             return format(self.item(), spec)
-        return _no_format(self) if spec else repr(self)
+        return _no_format(self) if spec else str(self)
 
     def __contains__(self, element: Any) -> bool:
         value = element._array if isinstance(element, Tensor) else element
@@ -577,7 +577,8 @@ class Tensor:
     def __repr__(self) -> str:
         from rlgrad.autograd.printing import tensor_repr
 
-        return tensor_repr(self)
+        kind = self.__class__.__name__
+        return tensor_repr(self, "tensor(" if kind in ("Tensor", "Parameter", "Buffer") else f"{kind}(")
 
 
 def _no_format(tensor: Tensor) -> str:

@@ -47,6 +47,9 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
 
 class Buffer(Tensor):
     """A tensor that is part of a module's state but not a parameter."""

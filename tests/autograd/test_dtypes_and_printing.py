@@ -105,3 +105,42 @@ def test_repr_of_random_tensors_is_torchs(seed):
     values = (rng.standard_normal(shape) * 10.0 ** rng.integers(-6, 10)).astype(np.float32)
     values = np.asarray(np.round(values) if seed % 3 == 0 else values)
     assert repr(rlgrad.from_numpy(values)) == repr(torch.from_numpy(values))
+
+
+PRINTED = {
+    "whole numbers far apart": np.array([1.0, 2000.0], np.float32),
+    "small whole range": np.array([0.0, 3.0, -7.0]),
+    "mixture": np.array([np.nan, -np.inf, 1e-5, 123.456, 0.0]),
+    "nothing finite": np.array([np.nan, np.inf]),
+    "many": np.arange(1300.0).reshape(13, 100),
+    "0-d": np.array(1e10),
+    "empty": np.zeros((2, 0, 3), np.int32),
+    "bytes": np.arange(30, dtype=np.uint8).reshape(2, 3, 5),
+    "masks": np.arange(1101) % 3 == 0,
+}
+OPTIONS = [
+    {},
+    {"profile": "short"},
+    {"profile": "full", "linewidth": 120},
+    {"edgeitems": 0, "threshold": 2},
+    {"edgeitems": 1, "threshold": 0, "precision": 2},
+    {"sci_mode": True},
+    {"sci_mode": False, "linewidth": 10},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("name", PRINTED)
+def test_print_options_are_torchs(name, options):
+    texts = []
+    for library in (rlgrad, torch):
+        try:
+            library.set_printoptions(**{"profile": "default", **options})
+            x = library.from_numpy(PRINTED[name].copy())
+            texts.append([repr(x), repr(x.t()) if x.ndim == 2 else ""])
+            if x.is_floating_point():
+                p = library.nn.Parameter(x)
+                texts[-1] += [repr(p), f"{p}", repr(p * 1), repr((p * 1).reshape(-1)[1:]), str(p.detach())]
+        finally:
+            library.set_printoptions(profile="default")
+    assert texts[0] == texts[1]
