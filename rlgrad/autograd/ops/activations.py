@@ -14,8 +14,9 @@ from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
 from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend.constants import ZERO, Constant, limited
+from rlgrad.backend.constants import ONE, ZERO, Constant, limited
 from rlgrad.backend.devices import module_of
+from rlgrad.backend.kernels.selecting import select
 from rlgrad.backend.random import default_generator
 
 # Constant outside an interval, or zero inside one
@@ -27,7 +28,10 @@ Op("outside", lambda xp, a, limit: (~(abs(a) <= limit)).astype(a.dtype), inputs=
 def _hard_gate(xp: Any, a: Any) -> Any:
     """``relu6(a + 3) / 6``."""
     if xp is not np or a.size > 512:
-        return (a + 3).clip(0, 6) / 6
+        gate = xp.asarray(a + 3)
+        gate = gate.clip(0, 6, out=gate)
+        gate /= 6
+        return gate
     gate = np.maximum(a + _THREE[a.dtype], ZERO[a.dtype])
     return np.minimum(gate, _SIX[a.dtype]) / _SIX[a.dtype]
 
@@ -38,13 +42,6 @@ _hardtanh = Op(
     limited,
     (lambda ns, g, a, low, high: g * ns.strictly_within(a, low, high),),
 )
-
-
-def _without(xp: Any, a: Any, dropped: Any) -> Any:
-    """A copy with zeros where ``dropped`` holds."""
-    out = a.copy()
-    xp.copyto(out, ZERO.beside(xp, a), where=dropped)
-    return out
 
 
 _leaky_relu = Op(
@@ -69,12 +66,12 @@ Op(
 )
 _threshold = Op(
     "threshold",
-    lambda xp, a, threshold, value: xp.where(a <= threshold, a.dtype.type(value), a),
+    lambda xp, a, threshold, value: select(xp, a <= threshold, a.dtype.type(value), a),
     (lambda ns, g, a, threshold: ns.where(ns.at_most(a, threshold), 0, g),),
 )
 _hardshrink = Op(
     "hardshrink",
-    lambda xp, a, lambd: _without(xp, a, abs(a) <= lambd),
+    lambda xp, a, lambd: select(xp, abs(a) <= lambd, ZERO.beside(xp, a), a),
     (lambda ns, g, a, lambd: g * ns.outside(a, lambd),),
 )
 _softshrink = Op(
@@ -98,7 +95,9 @@ _hardswish = unary(
 )
 Op(
     "hardswish_slope",
-    lambda xp, a: xp.where(a <= -3, a.dtype.type(0), xp.where(a < 3, a / 3 + a.dtype.type(0.5), a.dtype.type(1))),
+    lambda xp, a: select(
+        xp, a <= -3, ZERO.beside(xp, a), select(xp, a < 3, a / 3 + a.dtype.type(0.5), ONE.beside(xp, a))
+    ),
     (lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * (1 / 3),),
 )
 

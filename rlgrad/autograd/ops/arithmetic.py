@@ -14,6 +14,7 @@ from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 from rlgrad.backend.constants import HALF, ONE
+from rlgrad.backend.kernels import elementary
 
 # Helpers of derivatives. What is piecewise constant has no derivative of its own.
 
@@ -121,7 +122,7 @@ def _divisible(xp: Any, a: Any, b: Any) -> None:
 
 def _floor_quotient(xp: Any, a: Any, b: Any) -> Any:
     _divisible(xp, a, b)
-    return xp.floor_divide(a, b)
+    return elementary.floor_divide(xp, a, b)
 
 
 def _trunc_quotient(xp: Any, a: Any, b: Any) -> Any:
@@ -134,12 +135,12 @@ def _trunc_quotient(xp: Any, a: Any, b: Any) -> Any:
 
 def _remainder_forward(xp: Any, a: Any, b: Any) -> Any:
     _divisible(xp, a, b)
-    return xp.remainder(a, b)
+    return elementary.remainder(xp, a, b)
 
 
 def _fmod_forward(xp: Any, a: Any, b: Any) -> Any:
     _divisible(xp, a, b)
-    return xp.fmod(a, b)
+    return elementary.fmod(xp, a, b)
 
 
 def _identity_gradient(ns: Any, g: Any) -> Any:
@@ -363,14 +364,14 @@ hypot = binary(
 )
 logaddexp = binary(
     "logaddexp",
-    "logaddexp",
+    lambda xp, a, b: elementary.logaddexp(xp, a, b),
     (lambda ns, g, a, out: g * ns.exp(a - out), lambda ns, g, b, out: g * ns.exp(b - out)),
     numbers="none",
     refuses="biu",
 )
 logaddexp2 = binary(
     "logaddexp2",
-    "logaddexp2",
+    lambda xp, a, b: elementary.logaddexp2(xp, a, b),
     (lambda ns, g, a, out: g * ns.exp2(a - out), lambda ns, g, b, out: g * ns.exp2(b - out)),
     numbers="none",
     refuses="biu",

@@ -55,7 +55,12 @@ def frexp(input: Tensor) -> Any:
 
 
 def _angle_forward(xp: Any, a: Any) -> Any:
-    return xp.where(a != a, a, xp.where(a < 0, math.pi, 0)).astype(a.dtype)
+    out = xp.asarray((a < 0).astype(a.dtype))
+    out *= math.pi
+    nan = a != a
+    if nan.any():
+        xp.copyto(out, a, where=nan)
+    return out
 
 
 angle = unary("angle", _angle_forward, lambda ns, g: ns.zeros_like(g), in_place=False)

@@ -43,6 +43,7 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.constants import HALF, INFINITY, ONE, ZERO, limited
 from rlgrad.backend.devices import module_of, move
+from rlgrad.backend.kernels.selecting import select
 
 exp = unary("exp", "exp", lambda ns, g, out: g * out)
 exp2 = unary("exp2", "exp2", lambda ns, g, out: g * (out * math.log(2)))
@@ -64,16 +65,24 @@ abs = unary("abs", "absolute", lambda ns, g, a: g * ns.sign(a), kind="same", ref
 def _sign(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "b":
         return a.copy()
-    out = xp.asarray(xp.sign(a))
-    if a.dtype.kind == "f":
-        xp.copyto(out, ZERO.beside(xp, a), where=a != a)  # a NaN has the sign 0
-    return out
+    if a.dtype.kind != "f":
+        return xp.sign(a)
+    above, below = a > 0, a < 0  # a NaN has the sign 0
+    return xp.asarray(above.view(np.int8) - below.view(np.int8)).astype(a.dtype)
 
 
 sign = unary("sign", _sign, zero_gradient, kind="same")
 sgn = unary("sgn", REGISTRY["sign"].forward, zero_gradient, kind="same")
-deg2rad = unary("deg2rad", "deg2rad", lambda ns, g: g * (math.pi / 180), node="Deg2RadBackward0")
-rad2deg = unary("rad2deg", "rad2deg", lambda ns, g: g * (180 / math.pi), node="Rad2DegBackward0")
+
+
+def _times(factor: float, name: str) -> Any:
+    def forward(xp: Any, a: Any) -> Any:  # NumPy's own function goes element by element
+        return a * factor if a.dtype.itemsize > 2 else getattr(xp, name)(a)
+
+    return unary(name, forward, lambda ns, g: g * factor, node=name.title() + "Backward0")
+
+
+deg2rad, rad2deg = _times(math.pi / 180, "deg2rad"), _times(180 / math.pi, "rad2deg")
 
 
 @method
@@ -311,7 +320,7 @@ def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None 
 
 _where = Op(
     "where",
-    lambda xp, condition, a, b: xp.where(condition, a, b),
+    lambda xp, condition, a, b: select(xp, condition, a, b),
     (
         None,
         lambda ns, g, condition: ns.where(condition, g, 0),
@@ -371,7 +380,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 _MASKED_FILL = (
-    lambda xp, a, mask, value: xp.where(mask, value, a),
+    lambda xp, a, mask, value: select(xp, mask, value, a),
     (
         lambda ns, g, mask: ns.where(mask, 0, g),
         None,

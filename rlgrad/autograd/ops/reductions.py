@@ -9,11 +9,13 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, method, numpy_names, public, spread
 from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.linalg import vector_norm
+from rlgrad.autograd.ops.strided import diagonal_op
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.constants import ZERO
 from rlgrad.backend.devices import module_of
+from rlgrad.backend.kernels.selecting import select
 
 Dims = int | tuple[int, ...] | list[int] | None
 
@@ -161,9 +163,10 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def _nansum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
-    known = a.copy()
-    xp.copyto(known, ZERO.beside(xp, a), where=a != a)
-    return sum_forward(xp, known, dims, keepdim)
+    total = sum_forward(xp, a, dims, keepdim)
+    if xp is np and not np.isnan(total).any():  # as most often
+        return total
+    return sum_forward(xp, select(xp, a == a, a, ZERO.beside(xp, a)), dims, keepdim)
 
 
 def _nansum_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
@@ -200,8 +203,7 @@ def nanmean(
 
 
 def _trace_vjp(ns: Any, g: Any, a_shape: Any) -> Any:
-    diagonal = np.eye(*a_shape, dtype=np.bool_)
-    return ns.where(module_of(ns.array(g)).asarray(diagonal), g, 0)
+    return ns.view_into(ns.expand(g, (min(a_shape),)), a_shape, ((diagonal_op, (0, 0, 1), None),))
 
 
 _trace = Op("trace", lambda xp, a: sum_forward(xp, a.diagonal(), None, False), (_trace_vjp,))

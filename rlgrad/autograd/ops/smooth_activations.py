@@ -15,6 +15,8 @@ from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.constants import ZERO
+from rlgrad.backend.kernels import elementary
+from rlgrad.backend.kernels.selecting import select
 
 Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
 _softplus = Op(
@@ -34,8 +36,11 @@ def _softplus_forward(xp: Any, a: Any, beta: float, threshold: float) -> Any:
         if threshold < 50:
             np.copyto(smooth, a, where=scaled > np.asarray(threshold, a.dtype))
         return smooth
-    smooth = (xp.maximum(scaled, 0) + xp.log1p(xp.exp(-abs(scaled)))) / beta
-    return xp.where(scaled > threshold, a, smooth) if threshold < 50 else smooth
+    smooth = xp.log1p(xp.exp(-abs(scaled)))
+    smooth += xp.maximum(scaled, 0)
+    if beta != 1:
+        smooth /= beta
+    return select(xp, scaled > threshold, a, smooth) if threshold < 50 else smooth
 
 
 def _silu_vjp(ns: Any, g: Any, a: Any) -> Any:
@@ -117,6 +122,9 @@ def _erf(xp: Any, a: Any) -> Any:
         from cupyx.scipy.special import erf
 
         return erf(a)
+    found = elementary.erf(a)
+    if found is not None:
+        return found
     try:
         from scipy.special import erf
     except ImportError:

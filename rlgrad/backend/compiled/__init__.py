@@ -7,6 +7,7 @@ Every kernel takes the range of samples to work on as its last two arguments, se
 
 from rlgrad.backend.compiled.layers import add_leaky_relu, add_relu, leaky_relu_adjoint, relu_adjoint
 from rlgrad.backend.compiled.norms import affine, combined, moments, rows, rows_adjoint, sums
+from rlgrad.backend.compiled.pointwise import erf
 from rlgrad.backend.compiled.pools import max_pool, plane_scatter
 from rlgrad.backend.compiled.recurrent import lstm, lstm_adjoint
 from rlgrad.backend.compiled.tiles import input_tiles, input_tiles_adjoint, output, output_adjoint
@@ -20,6 +21,7 @@ __all__ = [
     "affine",
     "amsgrad",
     "combined",
+    "erf",
     "gather",
     "input_tiles",
     "input_tiles_adjoint",
