@@ -105,6 +105,7 @@ __version__ = "0.1.0"
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
 contiguous_format, preserve_format, strided = "torch.contiguous_format", "torch.preserve_format", "torch.strided"
+legacy_contiguous_format = contiguous_format
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 
 # As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from rlgrad.backend.devices import as_device, move
 __all__ = ["load", "save"]
 
 
-def save(obj: Any, path: str | os.PathLike[str]) -> None:
+def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write a state dict to a safetensors file, whole or not at all.
 
     Tensors are entries of the file under their names, so a flat state dict can be read by any tool that knows the
@@ -23,7 +24,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     Args:
         obj: a state dict, or nested dicts, lists and tuples of tensors, arrays, numbers, strings, booleans and
             ``None``.
-        path: the file to write; its folder is made if it is not there.
+        path: the file to write; its folder is made if it is not there. Or an open binary file, such as a ``BytesIO``.
 
     Raises:
         CheckpointError: for a value that is none of these, named by its place.
@@ -36,24 +37,36 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
         >>> rlgrad.nn.Linear(2, 1).load_state_dict(rlgrad.load(path))
         <All keys matched successfully>
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"save writes to a path, given as text or a Path, not to {type(path).__name__}")
+    if not isinstance(path, (str, os.PathLike)) and not hasattr(path, "write"):
+        raise TypeError(f"save writes to a path or to an open binary file, not to {type(path).__name__}")
     from rlgrad.backend.files import CheckpointError, write_tree
 
     if hasattr(obj, "state_dict"):
         raise CheckpointError(
             f"{type(obj).__name__} is not saved whole, since loading it would run code: save its state_dict()"
         )
-    write_tree(path, obj)
+    if isinstance(path, (str, os.PathLike)):
+        write_tree(path, obj)
+        return
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        passing = Path(folder, "checkpoint")
+        write_tree(passing, obj)
+        path.write(passing.read_bytes())
 
 
 def load(
-    path: str | os.PathLike[str], device: Any = None, *, map_location: Any = None, weights_only: bool = True
+    path: str | os.PathLike[str] | IO[bytes],
+    device: Any = None,
+    *,
+    map_location: Any = None,
+    weights_only: bool = True,
 ) -> Any:
     """Read a safetensors file that :func:`save` or any other program wrote.
 
     Args:
-        path: the file.
+        path: the file, or an open binary one, which is read to its end.
         device: where the tensors go: the CPU, unless given.
         map_location: PyTorch's name for ``device``.
         weights_only: there is nothing else; accepted for PyTorch's sake.
@@ -73,7 +86,14 @@ def load(
         raise ValueError(f"device={device} and map_location={map_location} are the same thing: give one")
     device = map_location if device is None else device
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"load reads from a path, given as text or a Path, not from {type(path).__name__}")
+        if not hasattr(path, "read"):
+            raise TypeError(f"load reads from a path or an open binary file, not from {type(path).__name__}")
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            passing = Path(folder, "checkpoint")
+            passing.write_bytes(path.read())
+            return load(passing, device)
     from rlgrad.backend.files import FORMAT, read_arrays, read_header, read_tree
 
     target = as_device("cpu" if device is None else device)

@@ -1,5 +1,6 @@
 """State dicts go to safetensors files and back, and to and from torch."""
 
+import io
 import os
 import pickle
 
@@ -206,3 +207,19 @@ def test_names_of_shared_tensors_that_torch_leaves_out_are_there_again(tmp_path)
     save_model(other, str(tmp_path / "net"))
     mine.load_state_dict(rlgrad.load(tmp_path / "net"))
     assert mine[1].weight.tolist() == other[1].weight.tolist()
+
+
+def test_an_open_binary_file_takes_and_gives_a_state_dict():
+    net = network(rlgrad)
+    memory = io.BytesIO()
+    rlgrad.save({"net": net.state_dict(), "epoch": 3}, memory)
+    memory.seek(0)
+    found = rlgrad.load(memory, map_location="cpu")
+    assert found["epoch"] == 3
+    assert_equal(found["net"], dict(net.state_dict()))
+
+
+def test_a_missing_file_is_the_error_that_open_raises_too(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        rlgrad.load(tmp_path / "absent")
+    assert isinstance(caught.value, CheckpointError)

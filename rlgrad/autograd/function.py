@@ -27,6 +27,9 @@ class FunctionCtx(Node):
     function: type[Function]
     needs_input_grad: tuple[bool, ...]
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
     def __init__(self) -> None:
         self.plan, self.edges, self.saved, self.cells, self.versions = None, (), (), (), ()
         self.seq, self.hooks = next_sequence(), None

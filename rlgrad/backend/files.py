@@ -29,6 +29,10 @@ class CheckpointError(ValueError):
     """A file that is no whole checkpoint, or a value that a checkpoint cannot hold."""
 
 
+class NoCheckpointError(CheckpointError, FileNotFoundError):
+    """There is no such file."""
+
+
 def write_tree(path: str | os.PathLike[str], tree: Any) -> None:
     """Write a tree of arrays and plain values so that whatever happens, ``path`` is the old file or the new one.
 
@@ -211,7 +215,7 @@ def read_header(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str,
             file.seek(8)
             header = file.read(length) if 8 < size >= 8 + length else None
     except FileNotFoundError:
-        raise CheckpointError(f"There is no checkpoint at {path}.") from None
+        raise NoCheckpointError(f"There is no checkpoint at {path}.") from None
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror or error}.") from error
     # A JSON header opens with a brace. Its length, before it, may look like any other format's first bytes.

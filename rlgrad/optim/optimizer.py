@@ -86,7 +86,7 @@ class Optimizer(Stateful):
                 "is listed",
                 stacklevel=3,
             )
-        group = {**self.defaults, **param_group, "params": params}
+        group = {**param_group, "params": params, **{k: v for k, v in self.defaults.items() if k not in param_group}}
         if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
             raise ValueError(
                 "all optimizer param groups should be with/without names. cannot add param group "

@@ -216,3 +216,31 @@ def test_deterministic_sums_over_indices_leave_the_gpu_alone() -> None:
         rlgrad.use_deterministic_algorithms(False)
     assert out.tolist() == [4, 0, 2]
     assert sums.tolist() == [4, 0, 2, 0]
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 1), (0.1, 0.7), (3, -2.5), (0, 2 * np.pi), (1e-3, 1e3)])
+def test_linspace_rounds_as_torch_does(start: float, end: float) -> None:
+    for steps in (1, 2, 3, 7, 10, 33, 64, 101):
+        mine, theirs = (t.linspace(start, end, steps).tolist() for t in (rlgrad, torch))
+        assert mine == theirs
+
+
+def test_nodes_of_composites_have_torchs_names() -> None:
+    def names(t: Any) -> list[str]:
+        x = t.eye(3).requires_grad_()
+        soft = t.nn.functional.cross_entropy(x, t.full((3, 3), 1 / 3))
+        return [y.grad_fn.name() for y in (soft, t.cosine_similarity(x, x))]
+
+    assert names(rlgrad) == names(torch)
+
+
+def test_functions_of_ones_own_print_as_torchs_do() -> None:
+    def text(t: Any) -> str:
+        class Twice(t.autograd.Function):  # type: ignore[misc, name-defined]
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 2
+
+        return repr(Twice.apply(t.ones(1, requires_grad=True)).grad_fn).split(" object")[0]
+
+    assert text(rlgrad) == text(torch)

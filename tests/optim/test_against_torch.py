@@ -168,3 +168,13 @@ def test_lion_follows_its_paper(options):
             means[i] = beta2 * means[i] + (1 - beta2) * gradient
     for a, b in zip(mine, wanted, strict=True):
         np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-8, atol=1e-10)
+
+
+def test_groups_and_schedules_list_their_settings_in_torchs_order():
+    def listed(t):
+        group = {"weight_decay": 0.1, "params": [t.nn.Parameter(t.ones(1))], "lr": 0.5}
+        optimizer = t.optim.SGD([group], lr=0.1)
+        schedule = t.optim.lr_scheduler.StepLR(optimizer, 2)
+        return list(optimizer.param_groups[0]), list(schedule.state_dict())
+
+    assert listed(rlgrad) == listed(torch)

@@ -336,6 +336,16 @@ def _between(start: Any, end: Any, steps: int, kind: np.dtype[Any]) -> np.ndarra
     return np.linspace(first, last, steps)
 
 
+def _float32_between(start: float, end: float, steps: int) -> np.ndarray:
+    """Evenly spaced numbers as PyTorch rounds them: from both ends to the middle, by a step in float32."""
+    first, last = np.float32(start), np.float32(end)
+    if steps < 2:
+        return np.full(steps, first)
+    step = float((last - first) / np.float32(steps - 1))
+    index, half = np.arange(steps), steps // 2
+    return np.concatenate([float(first) + step * index[:half], float(last) - step * index[: steps - half][::-1]])
+
+
 def linspace(
     start: Any,
     end: Any,
@@ -351,7 +361,10 @@ def linspace(
     kind = _kind(dtype, out)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    result = _place(_between(start, end, steps, kind).astype(kind), device, requires_grad)
+    values = (
+        _float32_between(float(start), float(end), steps) if kind == np.float32 else _between(start, end, steps, kind)
+    )
+    result = _place(values.astype(kind), device, requires_grad)
     return result if out is None else write_out(out, result, True, False)
 
 

@@ -12,6 +12,7 @@ from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.smooth_activations import softplus
 from rlgrad.autograd.ops.softmax import log_softmax
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -206,7 +207,9 @@ def cross_entropy(
     if target.shape == input.shape:
         _check_probabilities(target, ignore_index)
         losses = _of_probabilities(log_softmax(input, dim), target, weight, label_smoothing)
-        return losses.sum() / max(losses.numel(), 1) if reduction == "mean" else reduced(losses, reduction)
+        if reduction == "mean":
+            return renamed(losses.sum() / max(losses.numel(), 1), "DivBackward1")
+        return reduced(losses, reduction)
     if input.ndim == 2 and not label_smoothing and target._array.dtype == np.int64:
         ignored = _lookup(input, target, weight, ignore_index)
         return apply(_cross_entropy, (input, target, weight), (reduction, ignored))

@@ -69,7 +69,7 @@ def _cosine_vjp(ns: Any, g: Any, wants: Sequence[bool], a: Any, b: Any, dim: int
     return tuple(parts)
 
 
-_cosine_similarity = Op("cosine_similarity", _cosine_forward, _cosine_vjp, inputs=2)
+_cosine_similarity = Op("cosine_similarity", _cosine_forward, _cosine_vjp, node="SumBackward1", inputs=2)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:

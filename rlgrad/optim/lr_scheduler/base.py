@@ -76,6 +76,7 @@ class LRScheduler:
                 )
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
+        self._step_count = 0
         self._is_initial = False
         self._get_lr_called_within_step = False
         self._last_lr: list[float] = []
@@ -87,7 +88,6 @@ class LRScheduler:
             cls.get_lr = _inside_a_step(cls.__dict__["get_lr"])  # type: ignore[method-assign, assignment]
 
     def _initial_step(self) -> None:
-        self._step_count = 0
         self._is_initial = True
         self.step()
         self._is_initial = False
