@@ -65,3 +65,42 @@ def test_triangles_of_many_rows(monkeypatch, upper, unit, scipy):
     a, b = np.eye(60) + 0.05 * rng.standard_normal((2, 1, 60, 60)), rng.standard_normal((3, 60, 2))
     agree(lambda t: lambda a, b: t.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit), a, b, second=True)
     agree(lambda t: lambda a, b: t.linalg.solve_triangular(a.mT, b, upper=upper, unitriangular=unit), a, b)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("ties", [False, True])
+def test_order_statistics_without_sorting(dim, ties):
+    rows = np.random.default_rng(0).standard_normal((70, 90)).astype(np.float32)
+    rows = np.round(rows) if ties else rows
+    for holes in (False, True):
+        if holes:
+            rows[5, 7] = np.nan
+        mine, theirs = rlgrad.from_numpy(rows), torch.from_numpy(rows)
+        for name, *arguments in (
+            ("median",),
+            ("nanmedian",),
+            ("median", dim),
+            ("nanmedian", dim),
+            ("kthvalue", 9, dim),
+        ):
+            found, expected = getattr(mine, name)(*arguments), getattr(theirs, name)(*arguments)
+            if arguments:
+                np.testing.assert_array_equal(found.values.numpy(), expected.values.numpy())
+                again = np.take_along_axis(rows, np.expand_dims(found.indices.numpy(), dim), dim).squeeze(dim)
+                np.testing.assert_array_equal(again, found.values.numpy())
+            else:
+                np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    order = np.argsort(rows, dim, kind="stable")
+    np.testing.assert_array_equal(mine.kthvalue(9, dim).indices.numpy(), order.take(8, dim))
+
+
+def test_parts_of_an_unsafe_split_share_memory_and_no_versions():
+    outcomes = []
+    for library in (rlgrad, torch):
+        leaf = library.ones(6, requires_grad=True)
+        whole = leaf * 1
+        first, second = library.unsafe_chunk(whole, 2)
+        first.mul_(3)
+        (first.sum() + 2 * second.sum()).backward()
+        outcomes.append((whole.tolist(), whole._version, first._version, first._is_view(), leaf.grad.tolist()))
+    assert outcomes[0] == outcomes[1]

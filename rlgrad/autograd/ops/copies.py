@@ -161,9 +161,15 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return apply_one(_roll, input, (steps, tuple([one_dim(d, input._array.ndim) for d in chosen])))
 
 
+def _rotated(xp: Any, a: Any, k: int, first: int, second: int) -> Any:
+    """A reversed copy, and for a right angle the two dimensions exchanged without moving anything, as in PyTorch."""
+    turned = xp.flip(a, ((), second, (first, second), first)[k]).copy()
+    return turned.swapaxes(first, second) if k % 2 else turned
+
+
 _rot90 = Op(
     "rot90",
-    lambda xp, a, k, dims: xp.rot90(a, k, dims).copy(),
+    lambda xp, a, k, dims: _rotated(xp, a, k % 4, *dims),
     (lambda ns, g, k, dims: ns.rot90(g, -k, dims),),
     node="Rot90Backward0",
 )

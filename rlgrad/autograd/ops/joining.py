@@ -214,10 +214,15 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return wrap(input._array[:0].copy())
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.asarray(list(choose(range(input._array.size), r)), np.int64).reshape(-1, r)
-    xp = module_of(input._array)
-    return stack([input[wrap(xp.asarray(column))] for column in rows.T], 1)
+    size, xp = input._array.size, module_of(input._array)
+    columns: Any
+    if r == 2:
+        columns = np.triu_indices(size, 0 if with_replacement else 1)
+    else:
+        choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+        rows = np.fromiter(itertools.chain.from_iterable(choose(range(size), r)), np.int64)
+        columns = rows.reshape(-1, r).T
+    return stack([input[wrap(xp.asarray(column))] for column in columns], 1)
 
 
 __all__ = public(globals())

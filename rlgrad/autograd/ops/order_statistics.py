@@ -11,6 +11,7 @@ from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.extremes import at_index, extreme_vjp, with_index
 from rlgrad.autograd.ops.inplace import with_out, write_out
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.ranks import place_of_rank
 from rlgrad.autograd.ops.reductions import floating_input, not_empty
 from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply, apply_one
@@ -20,16 +21,15 @@ from rlgrad.backend.devices import module_of, to_host
 
 def _middle(xp: Any, a: Any, dim: int, ignore_nan: bool) -> Any:
     """Index of the lower median along a dimension; a NaN is the median unless ignored."""
-    order = a.argsort(axis=dim, kind="stable")
     nan = a != a
     n = a.shape[dim]
+    if xp is np and not np.count_nonzero(nan):  # as most often
+        return place_of_rank(xp, a, (n - 1) // 2, dim)
     if ignore_nan:
+        order = a.argsort(axis=dim, kind="stable")
         rank = xp.maximum((n - nan.sum(axis=dim, keepdims=True) - 1) // 2, 0)
         return xp.take_along_axis(order, rank, dim).squeeze(dim)
-    middle = order.take((n - 1) // 2, dim)
-    if xp is np and not np.count_nonzero(nan):  # as most often
-        return middle
-    return xp.where(nan.any(axis=dim), nan.argmax(axis=dim), middle)
+    return xp.where(nan.any(axis=dim), nan.argmax(axis=dim), place_of_rank(xp, a, (n - 1) // 2, dim))
 
 
 def _median_forward(ignore_nan: bool) -> Any:

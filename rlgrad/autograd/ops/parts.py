@@ -97,7 +97,7 @@ def _split_vjp(ns: Any, grads: Any, a_shape: Any, dim: int, sizes: tuple[int, ..
     return ns.cat(parts, dim, sizes)
 
 
-_split = Op("split", _split_forward, (_split_vjp,), view=True, multiple=True)
+split_op = Op("split", _split_forward, (_split_vjp,), view=True, multiple=True)
 _sections = Op("split_with_sizes", _split_forward, (_split_vjp,), view=True, multiple=True)
 _unbind = Op(
     "unbind",
@@ -122,14 +122,17 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     dim = one_dim(dim, len(shape))
-    extent = shape[dim]
     if not isinstance(split_size_or_sections, int):
         return _split_with_sizes(tensor, split_size_or_sections, dim)
-    size = split_size_or_sections
+    return apply(split_op, (tensor,), (dim, parts_of(shape[dim], split_size_or_sections)))
+
+
+def parts_of(extent: int, size: int) -> tuple[int, ...]:
+    """The extents of the parts into which :func:`split` cuts a dimension: ``size`` each, the last perhaps smaller."""
     if size <= 0 and not (size == 0 and extent == 0):
         raise RuntimeError(f"split expects split_size be non-negative and non-zero, but got split_size={size}")
-    sizes = tuple([min(size, extent - start) for start in range(0, extent, max(size, 1))]) or (0,)
-    return apply(_split, (tensor,), (dim, sizes))
+    count, rest = divmod(extent, size) if size else (0, 0)
+    return (*(size,) * count, rest) if rest or not count else (size,) * count
 
 
 def _split_with_sizes(tensor: Tensor, sizes: Sequence[Any], dim: int = 0) -> tuple[Tensor, ...]:
@@ -152,12 +155,17 @@ Tensor.split = split  # type: ignore[attr-defined]
 @numpy_names
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most ``chunks`` views of equal extent along ``dim``; the last may be smaller."""
+    return split(input, chunk_extent(input, chunks, dim), dim)
+
+
+def chunk_extent(input: Tensor, chunks: int, dim: int) -> Any:
+    """What :func:`split` needs to know to make so many parts."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    if not input._array.ndim:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    extent = input._array.shape[one_dim(dim, input._array.ndim)]
-    return split(input, max(-(-extent // chunks), 1), dim) if extent else split(input, [0] * chunks, dim)
+    return -(-shape[one_dim(dim, len(shape))] // chunks) or [0] * chunks
 
 
 @method
@@ -296,4 +304,4 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, stora
     return renamed(_overwritten(_slice_scatter, input, src, as_strided_op, attributes), "AsStridedScatterBackward0")
 
 
-__all__ = public(globals())
+__all__ = public(globals(), internal=["chunk_extent", "parts_of"])

@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out, write_outs
 from rlgrad.autograd.ops.places import gather_forward
+from rlgrad.autograd.ops.ranks import place_of_rank
 from rlgrad.autograd.ops.scatter import gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -113,11 +114,13 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     extent = array.shape[dim] if array.ndim else 1
     if not 1 <= k <= extent:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    order = _order(array, dim, False)
+    xp = module_of(array)
     if array.ndim == 0:
-        return _Kth(apply(_kthvalue, (input, wrap(order)), (0, ())), wrap(order))
-    index = order[(*(slice(None),) * dim, slice(k - 1, k))].copy()
-    where = index if keepdim else index.squeeze(dim).copy()
+        zero = wrap(xp.zeros((), np.int64))
+        return _Kth(apply(_kthvalue, (input, zero), (0, ())), zero)
+    place = xp.asarray(place_of_rank(xp, array, k - 1, dim))
+    index = xp.expand_dims(place, dim)
+    where = index if keepdim else place
     return _Kth(apply(_kthvalue, (input, wrap(index)), (dim, where.shape)), wrap(where))
 
 

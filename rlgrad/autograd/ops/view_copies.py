@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, public
+from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.inplace import check_inplace, with_out, write_out
-from rlgrad.autograd.ops.parts import chunk, split
+from rlgrad.autograd.ops.parts import chunk_extent, parts_of, split_op
 from rlgrad.autograd.ops.shape import shape_argument
 from rlgrad.autograd.ops.strided import strided
 from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
 from rlgrad.backend.devices import module_of
@@ -65,16 +66,24 @@ def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, 
     return result if out is None else write_out(out, result, True)
 
 
+_unsafe_split = Op("unsafe_split", split_op.forward, split_op.vjps, multiple=True)
+
+
 @method
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """:func:`chunk` into copies, so that writing to one changes no other tensor."""
-    return tuple([_copy(part, "UnsafeSplitBackward0") for part in chunk(input, chunks, dim)])
+    """:func:`chunk` whose parts share the input's memory, but are not tracked as views of it: do not write to them."""
+    return unsafe_split(input, chunk_extent(input, chunks, dim), dim)
 
 
 @method
-def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """:func:`split` into copies, so that writing to one changes no other tensor."""
-    return tuple([_copy(part, "UnsafeSplitBackward0") for part in split(input, split_size, dim)])
+def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """:func:`split` whose parts share the input's memory, but are not tracked as views of it: do not write to them."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = one_dim(dim, len(shape))
+    sizes = parts_of(shape[dim], split_size) if isinstance(split_size, int) else tuple(split_size)
+    return apply(_unsafe_split, (input,), (dim, sizes))
 
 
 def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
