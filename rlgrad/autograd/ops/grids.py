@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.activations import hardtanh
 from rlgrad.autograd.ops.creation import ones
 from rlgrad.autograd.ops.joining import stack
 from rlgrad.autograd.ops.pointwise import where
@@ -19,47 +18,66 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
 
-def _pixels(grid: Tensor, size: int, align_corners: bool) -> Tensor:
-    """Coordinates in [-1, 1] as positions among ``size`` elements."""
-    return (grid + 1) * ((size - 1) / 2) if align_corners else ((grid + 1) * size - 1) * 0.5
+def _column(xp: Any, values: Sequence[float], dtype: Any) -> Any:
+    """One number for each dimension of the image, to stand beside ``(batch, rank, *, points)``."""
+    return xp.asarray(values, dtype).reshape(-1, 1)
 
 
-def _inside(position: Tensor, size: int, padding_mode: str, align_corners: bool) -> Tensor:
+def _pixels(grid: Tensor, sizes: Any, align_corners: bool) -> Tensor:
+    """Coordinates ``(batch, rank, points)`` in [-1, 1] as positions among so many elements."""
+    if align_corners:
+        return (grid + 1) * wrap((sizes - 1) / 2)
+    return ((grid + 1) * wrap(sizes) - 1) * 0.5
+
+
+def _inside(position: Tensor, sizes: Any, padding_mode: str, align_corners: bool) -> Tensor:
     """Positions moved into the image as ``padding_mode`` says; with zeros they stay outside."""
     if padding_mode == "zeros":
         return position
+    xp = module_of(sizes)
     if padding_mode == "reflection":
-        low, span = (0.0, size - 1.0) if align_corners else (-0.5, float(size))
-        if span == 0:
-            return position * 0
+        low, span = (0.0, xp.maximum(sizes - 1, 1)) if align_corners else (-0.5, sizes)
         distance = (position - low).abs()
-        turns = (distance.detach() / span).floor()
-        rest = distance - turns * span
-        position = where(wrap(turns._array % 2 == 0), rest, span - rest) + low
-    return hardtanh(position, 0, size - 1)
+        turns = xp.floor(distance._array / span)
+        rest = distance - wrap(turns * span)
+        position = where(wrap(turns % 2 == 0), rest, wrap(span) - rest) + low
+    array = position._array
+    beyond = (array <= 0) | (array >= sizes - 1)  # the ends are constant too
+    return where(wrap(beyond), wrap(xp.minimum(xp.maximum(array, 0), sizes - 1)), position)
 
 
-_Place = tuple[Any, Any]
+def _places(position: Any, sizes: Any, spatial: Sequence[int]) -> tuple[Any, Any]:
+    """Numbers of the elements at whole positions, and which positions are in the image; others count as its border.
 
+    Args:
+        position: ``(batch, rank, choices, points)``, of which every combination of choices is wanted.
 
-def _place(position: Any, size: int) -> _Place:
-    """Whole positions as indices of ``size`` elements, and which of them were such already."""
+    Returns:
+        two arrays ``(batch, combinations, points)``.
+    """
     xp = module_of(position)
-    within = xp.minimum(xp.maximum(position, 0), size - 1)
+    within = xp.minimum(xp.maximum(position, 0), sizes - 1)
     known = within == position
-    return xp.where(position == position, within, 0).astype(np.int64), known
+    index = xp.where(position == position, within, 0).astype(np.int64)
+    place, inside = index[:, 0], known[:, 0]
+    for i, size in enumerate(spatial[1:], 1):
+        place = _combined(place * size, index[:, i], xp.add)
+        inside = _combined(inside, known[:, i], xp.logical_and)
+    return place, inside
 
 
-def _taken(planes: Tensor, places: Sequence[_Place], spatial: Sequence[int], zeros: bool) -> Tensor:
-    """Elements ``(batch, channels, points)`` at the places ``(batch, points)`` of each dimension."""
-    xp = module_of(planes._array)
-    place, known = places[0]
-    for (index, inside), size in zip(places[1:], spatial[1:], strict=True):
-        place, known = place * size + index, known & inside
+def _combined(a: Any, b: Any, operation: Any) -> Any:
+    """All combinations ``(batch, m * n, points)`` of ``(batch, m, points)`` and ``(batch, n, points)``."""
+    found = operation(a[:, :, None], b[:, None])
+    return found.reshape(found.shape[0], -1, found.shape[3])
+
+
+def _taken(planes: Tensor, place: Any) -> Tensor:
+    """Elements ``(batch, channels, combinations, points)`` of ``planes (batch, channels, elements)``."""
+    xp = module_of(place)
     batch, channels, _ = planes.shape
-    index = wrap(xp.ascontiguousarray(xp.broadcast_to(place[:, None, :], (batch, channels, place.shape[-1]))))
-    values = planes.gather(2, index)
-    return values * wrap(known[:, None, :].astype(planes._array.dtype)) if zeros else values
+    index = xp.broadcast_to(place.reshape(batch, 1, -1), (batch, channels, place[0].size))
+    return planes.gather(2, wrap(xp.ascontiguousarray(index))).reshape(batch, channels, *place.shape[1:])
 
 
 def _cubic_weights(share: Tensor) -> list[Tensor]:
@@ -128,38 +146,32 @@ def grid_sample(
     spatial, rank = tuple(input.shape[2:]), input.ndim - 2
     batch, channels = input.shape[:2]
     out = tuple(grid.shape[1:-1])
-    points = grid.reshape(batch, math.prod(out), rank)
+    xp, dtype = module_of(input._array), input._array.dtype
+    sizes = _column(xp, spatial, dtype)
     planes = input.reshape(batch, channels, math.prod(spatial))
-    positions = [_pixels(points[..., rank - 1 - i], n, corners) for i, n in enumerate(spatial)]
-    xp = module_of(input._array)
-    offsets: Sequence[int]
+    points = grid.reshape(batch, math.prod(out), rank).transpose(1, 2).flip(1)
+    position = _pixels(points, sizes, corners)
+    if mode != "bicubic":
+        position = _inside(position, sizes, padding_mode, corners)
+    if mode == "nearest":
+        place, inside = _places(xp.rint(position._array)[:, :, None], sizes[:, None], spatial)
+        values = _taken(planes, place)
+        if zeros:
+            values = values * wrap(inside[:, None].astype(dtype))
+        return (values + position.sum() * 0).reshape(batch, channels, *out)
+    floor = xp.floor(position._array)
+    share = position - wrap(floor)
+    weights = stack(_cubic_weights(share) if mode == "bicubic" else [1 - share, share], 2)
+    near = floor[:, :, None] + _column(xp, (-1, 0, 1, 2) if mode == "bicubic" else (0, 1), dtype)
     if mode == "bicubic":
-        floors = [xp.floor(position._array) for position in positions]
-        weights = [_cubic_weights(p - wrap(f)) for p, f in zip(positions, floors, strict=True)]
-        offsets = (-1, 0, 1, 2)
-    else:
-        positions = [_inside(p, n, padding_mode, corners) for p, n in zip(positions, spatial, strict=True)]
-        if mode == "nearest":
-            places = [_place(xp.rint(p._array), n) for p, n in zip(positions, spatial, strict=True)]
-            result = _taken(planes, places, spatial, zeros) + sum(p.sum() * 0 for p in positions)
-            return result.reshape(batch, channels, *out)
-        floors = [xp.floor(position._array) for position in positions]
-        shares = [p - wrap(f) for p, f in zip(positions, floors, strict=True)]
-        weights, offsets = [[1 - share, share] for share in shares], (0, 1)
-    places_at: list[list[_Place]] = []
-    for i, floor in enumerate(floors):
-        near = [floor + offset for offset in offsets]
-        if mode == "bicubic":
-            near = [_inside(wrap(place), spatial[i], padding_mode, corners)._array for place in near]
-        places_at.append([_place(place, spatial[i]) for place in near])
-    total: Any = 0
-    for corner in itertools.product(range(len(offsets)), repeat=rank):
-        weight: Any = 1
-        for i, choice in enumerate(corner):
-            weight = weights[i][choice] if i == 0 else weight * weights[i][choice]
-        places = [places_at[i][choice] for i, choice in enumerate(corner)]
-        total = total + _taken(planes, places, spatial, zeros) * weight.unsqueeze(1)
-    return total.reshape(batch, channels, *out)
+        near = _inside(wrap(near), sizes[:, None], padding_mode, corners)._array
+    place, inside = _places(near, sizes[:, None], spatial)
+    weight = weights[:, 0]
+    for i in range(1, rank):
+        weight = _combined(weight, weights[:, i], operator.mul)
+    if zeros:
+        weight = weight * wrap(inside.astype(dtype))
+    return (_taken(planes, place) * weight.unsqueeze(1)).sum(2).reshape(batch, channels, *out)
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
