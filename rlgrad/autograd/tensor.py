@@ -265,6 +265,13 @@ class Tensor:
     def layout(self) -> str:
         return "torch.strided"
 
+    is_meta = is_mkldnn = is_mps = is_nested = is_quantized = is_sparse = is_sparse_csr = is_xpu = False
+
+    def is_conj(self) -> bool:
+        return False
+
+    is_neg = is_conj
+
     def get_device(self) -> int:
         return -1 if isinstance(self._array, _ndarray) else self._array.device.id
 

@@ -37,7 +37,7 @@ class Normal(LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        return self.scale * self.scale
+        return self.scale**2
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -100,7 +100,7 @@ class DiagonalNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return self.stddev * self.stddev
+        return self.stddev**2
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

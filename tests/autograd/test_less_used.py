@@ -244,3 +244,42 @@ def test_functions_of_ones_own_print_as_torchs_do() -> None:
         return repr(Twice.apply(t.ones(1, requires_grad=True)).grad_fn).split(" object")[0]
 
     assert text(rlgrad) == text(torch)
+
+
+RESULTS: dict[str, Callable[[Any], Any]] = {
+    "max": lambda t: t.tensor([[1.0, 2.0]]).max(1),
+    "aminmax": lambda t: t.arange(3).aminmax(),
+    "cummin": lambda t: t.arange(3).cummin(0),
+    "frexp": lambda t: t.frexp(t.tensor(3.0)),
+    "linalg.eigh": lambda t: t.linalg.eigh(t.ones(1, 1)),
+    "linalg.inv_ex": lambda t: t.linalg.inv_ex(t.eye(2)),
+    "linalg.lu_factor": lambda t: t.linalg.lu_factor(t.eye(2)),
+    "linalg.slogdet": lambda t: t.linalg.slogdet(t.eye(2)),
+    "linalg.svd": lambda t: t.linalg.svd(t.ones(1, 1)),
+    "geqrf": lambda t: [line.split("(")[0] for line in repr(t.geqrf(t.ones(1, 1))).splitlines()],
+    "histogram": lambda t: t.histogram(t.arange(4.0), 2),
+}
+
+
+@pytest.mark.parametrize("name", list(RESULTS))
+def test_several_results_print_as_torchs_do(name: str) -> None:
+    assert repr(RESULTS[name](rlgrad)) == repr(RESULTS[name](torch))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_record_the_names_of_their_last_steps(reduction: str) -> None:
+    def names(t: Any) -> list[str]:
+        f, x, y = t.nn.functional, t.arange(4.0).requires_grad_(), t.ones(4)
+        losses = (
+            f.hinge_embedding_loss(x, y, reduction=reduction),
+            f.margin_ranking_loss(x, y, y, reduction=reduction),
+            f.binary_cross_entropy_with_logits(x, y, pos_weight=y, reduction=reduction),
+        )
+        return [loss.grad_fn.name() for loss in losses]
+
+    assert names(rlgrad) == names(torch)
+
+
+def test_what_no_tensor_is_here() -> None:
+    x = rlgrad.ones(1)
+    assert not any((x.is_sparse, x.is_quantized, x.is_meta, x.is_mps, x.is_nested, x.is_conj(), x.is_neg()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public, spr
 from rlgrad.autograd.ops.extremes import at_index
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.ops.reductions import accumulable
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
@@ -208,8 +208,8 @@ def _running_vjp(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int) -> Any:
 
 _cummax = Op("cummax", lambda xp, a, dim: _running(xp, a, dim, "maximum"), (_running_vjp,), multiple=True)
 _cummin = Op("cummin", lambda xp, a, dim: _running(xp, a, dim, "minimum"), (_running_vjp,), multiple=True)
-_CummaxResult = namedtuple("cummax", ["values", "indices"])  # type: ignore[name-match]
-_CumminResult = namedtuple("cummin", ["values", "indices"])  # type: ignore[name-match]
+_CummaxResult = results("cummax", "values indices")
+_CumminResult = results("cummin", "values indices")
 
 
 @method

@@ -7,11 +7,11 @@ derivatives follow.
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -93,7 +93,7 @@ def _qr_forward(xp: Any, a: Any, mode: str) -> tuple[Any, Any]:
 _qr = Op("qr", _qr_forward, (_qr_vjp,), multiple=True, node="LinalgQrBackward0")
 
 
-_Qr = namedtuple("qr", ["Q", "R"])  # type: ignore[name-match]
+_Qr = results("linalg_qr", "Q R")
 
 
 @with_out()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from typing import Any
 
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import matrix_argument, mt, scalar_of
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 
@@ -89,7 +89,7 @@ def det(A: Tensor) -> Tensor:
     return apply_one(_det, matrix_argument("det", A, True))
 
 
-_Slogdet = namedtuple("slogdet", ["sign", "logabsdet"])  # type: ignore[name-match]
+_Slogdet = results("linalg_slogdet", "sign logabsdet")
 
 
 @with_out()

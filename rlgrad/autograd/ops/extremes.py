@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from rlgrad.autograd.ops.define import many_dims, method, numpy_names, one_dim, 
 from rlgrad.autograd.ops.inplace import write_out, write_outs
 from rlgrad.autograd.ops.places import gather_forward
 from rlgrad.autograd.ops.reductions import Dims, not_empty
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 
@@ -79,7 +79,7 @@ _aminmax = Op(
     (_aminmax_vjp,),
     multiple=True,
 )
-_AminmaxResult = namedtuple("aminmax", ["min", "max"])  # type: ignore[name-match]
+_AminmaxResult = results("aminmax", "min max")
 
 
 @method
@@ -129,8 +129,8 @@ _min_dim = Op(
     multiple=True,
 )
 
-_MaxResult = namedtuple("max", ["values", "indices"])  # type: ignore[name-match]
-_MinResult = namedtuple("min", ["values", "indices"])  # type: ignore[name-match]
+_MaxResult = results("max", "values indices")
+_MinResult = results("min", "values indices")
 
 
 @method

@@ -7,7 +7,6 @@ Derivatives of LU: for a square matrix as in Hoelscher et al., and by blocks for
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from rlgrad.autograd.ops.decompositions import qr
 from rlgrad.autograd.ops.define import method, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import LinAlgError, matrix_argument, mt
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.sampling import randn
 from rlgrad.autograd.ops.solving import inv, solve
 from rlgrad.autograd.ops.spectra import svd as linalg_svd
@@ -104,9 +104,9 @@ def _lu_vjp(ns: Any, grads: Any, out0: Any, out1: Any, a_shape: Any) -> Any:
 
 
 _lu = Op("lu_factor", _lu_forward, (_lu_vjp,), multiple=True, node="LinalgLuFactorExBackward0")
-_LuFactor = namedtuple("lu_factor", ["LU", "pivots"])  # type: ignore[name-match]
-_LuFactorEx = namedtuple("lu_factor_ex", ["LU", "pivots", "info"])  # type: ignore[name-match]
-_Lu = namedtuple("lu", ["P", "L", "U"])  # type: ignore[name-match]
+_LuFactor = results("linalg_lu_factor", "LU pivots")
+_LuFactorEx = results("linalg_lu_factor_ex", "LU pivots info")
+_Lu = results("linalg_lu", "P L U")
 
 
 @with_out()
@@ -166,9 +166,9 @@ def _checked(result: Any, check_errors: bool, name: str, problem: str) -> Any:
     return result
 
 
-_CholeskyEx = namedtuple("cholesky_ex", ["L", "info"])  # type: ignore[name-match]
-_InvEx = namedtuple("inv_ex", ["inverse", "info"])  # type: ignore[name-match]
-_SolveEx = namedtuple("solve_ex", ["result", "info"])  # type: ignore[name-match]
+_CholeskyEx = results("linalg_cholesky_ex", "L info")
+_InvEx = results("linalg_inv_ex", "inverse info")
+_SolveEx = results("linalg_solve_ex", "result info")
 
 
 def _reported(
@@ -252,7 +252,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     return cholesky_solve(wrap(module_of(L._array).eye(L.shape[-1], dtype=L._array.dtype)), L, upper)
 
 
-_TriangularSolve = namedtuple("triangular_solve", ["solution", "cloned_coefficient"])  # type: ignore[name-match]
+_TriangularSolve = results("triangular_solve", "solution cloned_coefficient")
 
 
 @with_out()
@@ -281,7 +281,7 @@ def packed_lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[T
 Tensor.lu = packed_lu  # type: ignore[attr-defined]
 Tensor.lu_solve = solve_with_lu  # type: ignore[attr-defined]
 
-_Geqrf = namedtuple("geqrf", ["a", "tau"])  # type: ignore[name-match]
+_Geqrf = results("geqrf", "a tau")
 
 
 @with_out(cast=True)
@@ -372,7 +372,7 @@ def ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool = True, transpos
 
 Tensor.orgqr = orgqr  # type: ignore[attr-defined]
 
-_Svd = namedtuple("svd", ["U", "S", "V"])  # type: ignore[name-match]
+_Svd = results("svd", "U S V")
 
 
 @with_out()

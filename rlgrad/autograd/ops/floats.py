@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.arithmetic import _tensor_first, zero_gradient
 from rlgrad.autograd.ops.define import binary, method, public, unary
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -42,7 +42,7 @@ _frexp = Op(
     (lambda ns, grads, out1: grads[0] * ns.exp2(ns.cast(-out1, ns.array(grads[0]).dtype)),),
     multiple=True,
 )
-_Frexp = namedtuple("frexp", ["mantissa", "exponent"])  # type: ignore[name-match]
+_Frexp = results("frexp", "mantissa exponent")
 
 
 @with_out()

@@ -338,7 +338,7 @@ def binary_cross_entropy_with_logits(
         losses = apply(_bce_with_logits, (input, target), ("none",))
     if weight is not None:
         losses = losses * weight
-    return reduced(losses, reduction)
+    return renamed(reduced(losses, reduction), "BinaryCrossEntropyWithLogitsBackward0")
 
 
 __all__ = ["binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -23,6 +24,10 @@ def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
             common = dtypes.result_type(*tensors)
             return tuple([x if x.dtype is common else x.to(common) for x in tensors])
     return tensors
+
+
+_LAST_STEP = {"mean": "MeanBackward0", "sum": "SumBackward0"}
+"""Node names of losses that PyTorch puts together from other operations."""
 
 
 def _applied(op: Op, tensors: tuple[Tensor, ...], attributes: tuple[Any, ...]) -> Tensor:
@@ -83,7 +88,9 @@ def hinge_embedding_loss(
     """``input`` where the target is 1, ``max(0, margin - input)`` where it is -1."""
     if target._edge is not None:
         target = target.detach()
-    return _applied(_hinge_embedding, (input, target), (margin, check_reduction(reduction, size_average, reduce)))
+    reduction = check_reduction(reduction, size_average, reduce)
+    result = _applied(_hinge_embedding, (input, target), (margin, reduction))
+    return renamed(result, _LAST_STEP.get(reduction, "AddBackward0"))
 
 
 def _ranking_forward(xp: Any, a: Any, b: Any, target: Any, margin: float, reduction: str) -> Any:
@@ -119,7 +126,8 @@ def margin_ranking_loss(
             f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
         )
     reduction = check_reduction(reduction, size_average, reduce)
-    return _applied(_margin_ranking, (input1, input2, target), (margin, reduction))
+    result = _applied(_margin_ranking, (input1, input2, target), (margin, reduction))
+    return renamed(result, _LAST_STEP.get(reduction, "ClampMinBackward0"))
 
 
 # Of several classes: each that is not a sample's own should score lower by the margin

@@ -6,7 +6,6 @@ differentiation", written with the recorded operations themselves so that second
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.linalg import sum_to
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt, same_dtype
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.spectra import matrix_rank, pinv
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
@@ -93,7 +93,7 @@ def solvable(name: str, A: Tensor, B: Tensor, left: bool) -> None:
         )
 
 
-_Lstsq = namedtuple("lstsq", ["solution", "residuals", "rank", "singular_values"])  # type: ignore[name-match]
+_Lstsq = results("linalg_lstsq", "solution residuals rank singular_values")
 
 
 @with_out(cast=True)

@@ -6,7 +6,6 @@ differentiation".
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import column_of, factored, matrix_argument, mt, row_of
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -102,10 +102,10 @@ def _svd_forward(xp: Any, a: Any, full: bool) -> tuple[Any, Any, Any]:
 _svd = Op("svd", _svd_forward, (_svd_vjp,), multiple=True, node="LinalgSvdBackward0")
 
 
-_Svd = namedtuple("svd", ["U", "S", "Vh"])  # type: ignore[name-match]
+_Svd = results("linalg_svd", "U S Vh")
 
 
-_Eigh = namedtuple("eigh", ["eigenvalues", "eigenvectors"])  # type: ignore[name-match]
+_Eigh = results("linalg_eigh", "eigenvalues eigenvectors")
 
 
 @with_out()

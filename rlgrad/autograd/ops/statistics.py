@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -241,8 +241,8 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1, d
     return _halved(areas.cumsum(dim), x, dx, "CumsumBackward0")
 
 
-_Histogram = namedtuple("histogram", ["hist", "bin_edges"])  # type: ignore[name-match]
-_Histogramdd = namedtuple("histogramdd", ["hist", "bin_edges"])  # type: ignore[name-match]
+_Histogram = results("histogram", "hist bin_edges")
+_Histogramdd = results("histogramdd", "hist bin_edges")
 
 
 @with_out()
