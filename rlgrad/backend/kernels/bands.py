@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 _SPAN = 64  # elements of the input that one block of rows should reach over: a block is a product BLAS is good at
+_FEW = 4  # where only one in so many elements has a weight, or fewer, these are taken out first
 _BLOCK_COST = 2e5  # multiplications for which another block's call would have time
 
 
@@ -27,11 +28,14 @@ class Bands:
         array([2., 4.])
     """
 
-    __slots__ = ("_typed", "matrix")
+    __slots__ = ("_few", "_typed", "matrix")
 
     def __init__(self, matrix: np.ndarray) -> None:
         self.matrix = matrix
         self._typed: dict[Any, list[tuple[slice, slice, Any]]] = {}
+        used = np.flatnonzero(matrix.any(0))
+        few = 0 < _FEW * used.size <= matrix.shape[1]
+        self._few = (used, Bands(np.ascontiguousarray(matrix[:, used]))) if few else None
 
     def _blocks(self, xp: Any, dtype: Any, vectors: int) -> list[tuple[slice, slice, Any]]:
         """Rows, columns and elements of each block, or of the one that is the whole matrix where that costs less."""
@@ -52,6 +56,9 @@ class Bands:
 
     def along(self, xp: Any, a: Any, dim: int) -> Any:
         """Multiply every vector along ``dim``: its extent becomes ``out``."""
+        if self._few is not None:
+            used, bands = self._few
+            return bands.along(xp, a.take(xp.asarray(used), dim), dim)
         out = xp.empty((*a.shape[:dim], self.matrix.shape[0], *a.shape[dim + 1 :]), a.dtype)
         vectors, results = _columns(a, dim), _columns(out, dim)
         for rows, columns, part in self._blocks(xp, a.dtype, len(vectors) * vectors.shape[2]):
@@ -61,6 +68,10 @@ class Bands:
     def back(self, xp: Any, g: Any, dim: int) -> Any:
         """The adjoint: multiply by the transposed matrix, which makes the extent ``size`` again."""
         out = xp.zeros((*g.shape[:dim], self.matrix.shape[1], *g.shape[dim + 1 :]), g.dtype)
+        if self._few is not None:
+            used, bands = self._few
+            out[(*(slice(None),) * dim, xp.asarray(used))] = bands.back(xp, g, dim)
+            return out
         vectors, results = _columns(g, dim), _columns(out, dim)
         for rows, columns, part in self._blocks(xp, g.dtype, len(vectors) * vectors.shape[2]):
             reached = results[:, columns]
