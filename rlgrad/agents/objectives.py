@@ -58,9 +58,14 @@ def _log_prob_forward(xp: Any, logits: Any, index: Any) -> Any:
     # Along a short last axis NumPy reduces slowly: the maximum runs over a transposed copy, the sum is a product.
     top = xp.maximum.reduce(xp.ascontiguousarray(logits.T), 0) if xp is np else logits.max(axis=1)
     z = logits - top[:, None]
-    chosen = z[xp.arange(len(z)), index]
+    chosen = z.ravel().take(_places(xp, index, z.shape))
     chosen -= xp.log(xp.exp(z, z).dot(xp.ones(z.shape[1], z.dtype)))
     return chosen
+
+
+def _places(xp: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """Where in a flattened matrix each row's chosen column is; taking by these is quicker than by rows and columns."""
+    return index + xp.arange(0, shape[0] * shape[1], shape[1])
 
 
 def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, out: Any, logits_shape: Any) -> Any:
@@ -68,12 +73,13 @@ def _log_prob_vjp(ns: Any, g: Any, logits: Any, index: Any, out: Any, logits_sha
     if ns.recorded:
         return ns.scatter_add_into(column, index.reshape(-1, 1), logits_shape, 1) - ns.softmax(logits, 1) * column
     # The outcomes' own log-probabilities give the normaliser, so that nothing is summed again.
-    places = ns.xp.arange(logits_shape[0]), index
-    slope = logits - (logits[places] - out)[:, None]
+    places = _places(ns.xp, index, logits_shape)
+    slope = logits - (logits.ravel().take(places) - out)[:, None]
     ns.xp.exp(slope, slope)
     slope *= -column
+    slope = slope.reshape(-1)
     slope[places] += g
-    return slope
+    return slope.reshape(logits_shape)
 
 
 _categorical_log_prob = Op("categorical_log_prob", _log_prob_forward, (_log_prob_vjp, None))
