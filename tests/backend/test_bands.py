@@ -34,3 +34,14 @@ def test_large_products_are_done_in_blocks():
     bands = Bands(windows(1000, 900))
     assert len(bands._blocks(np, np.dtype("f4"), 500)) > 1
     assert len(bands._blocks(np, np.dtype("f4"), 1)) == 1
+
+
+def test_elements_without_weight_are_not_looked_at():
+    matrix = np.zeros((3, 40))
+    matrix[0, 5], matrix[1, 6], matrix[2, 39] = 1.0, 2.0, 3.0
+    a = np.full((2, 40, 2), np.nan)
+    a[:, [5, 6, 39]] = 1.0
+    np.testing.assert_array_equal(Bands(matrix).along(np, a, 1), np.broadcast_to([[1.0], [2.0], [3.0]], (2, 3, 2)))
+    g = np.ones((2, 3))
+    np.testing.assert_array_equal(Bands(matrix).back(np, g, 1), np.broadcast_to(matrix.sum(0), (2, 40)))
+    assert not Bands(np.zeros((2, 5))).along(np, np.ones(5), 0).any()

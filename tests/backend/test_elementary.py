@@ -72,3 +72,11 @@ def test_selection_is_where_to_the_last_bit(dtype):
         found, expected = select(np, mask, x, y), np.where(mask, x, y)
         assert found.dtype == expected.dtype
         assert np.ascontiguousarray(found).tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_derivatives_of_digamma_are_scipys(n):
+    x = np.concatenate([np.logspace(-6, 3, 2000), np.linspace(0.01, 20, 2000), [np.inf, np.nan]])
+    np.testing.assert_allclose(
+        elementary.polygamma(n, x), pytest.importorskip("scipy.special").polygamma(n, x), rtol=2e-15
+    )
