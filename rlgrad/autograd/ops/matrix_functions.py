@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,41 +28,88 @@ _PADE = (
 )  # fmt: skip
 
 
-def _matrix_exp_forward(xp: Any, a: Any) -> Any:
-    """Scaling and squaring with the Pade approximant of degree 13 (Higham 2005, algorithm 2.3)."""
-    n = a.shape[-1]
-    if not a.size:
-        return a.copy()
+_Dual = tuple[Any, Any]  # matrices, and their derivatives in one direction, which may be None
+
+
+def _times(x: _Dual, y: _Dual) -> _Dual:
+    return x[0] @ y[0], None if x[1] is None else x[0] @ y[1] + x[1] @ y[0]
+
+
+def _sum(terms: Sequence[tuple[float, _Dual]]) -> _Dual:
+    """A linear combination."""
+    total: Any = 0
+    slope: Any = 0
+    for factor, (x, change) in terms:
+        total = total + factor * x
+        slope = None if change is None else slope + factor * change
+    return total, slope
+
+
+def _exponential(xp: Any, a: Any, change: Any = None) -> _Dual:
+    """The exponentials of matrices, and their derivatives in the direction ``change``.
+
+    Scaling and squaring with the Pade approximant of degree 13 (Higham 2005, algorithm 2.3), every product of which is
+    differentiated (Al-Mohy and Higham 2009, section 4).
+    """
     wide = a.astype(np.float64)
     norm = abs(wide).sum(-2).max(-1)
     norm = xp.where(xp.isfinite(norm), norm, 1)  # what is not finite makes the result NaN in any case
     steps = xp.maximum(xp.ceil(xp.log2(xp.maximum(norm, 1e-300) / 5.37)), 0)
-    x = wide / (2.0**steps)[..., None, None]
-    eye = xp.eye(n)
-    x2 = x @ x
-    x4 = x2 @ x2
-    x6 = x4 @ x2
+    scale = (2.0**steps)[..., None, None]
+    x = (wide / scale, None if change is None else change.astype(np.float64) / scale)
+    one = (xp.eye(a.shape[-1]), None if change is None else 0)
+    x2 = _times(x, x)
+    x4 = _times(x2, x2)
+    x6 = _times(x4, x2)
     b = [float(c) for c in _PADE]
-    odd = x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * eye
-    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * eye
-    odd = x @ odd
-    result = xp.linalg.solve(even - odd, even + odd)
+    powers = (x6, x4, x2)
+    odd, even = (
+        _sum([(1.0, _times(x6, _sum([*zip(high, powers, strict=True)]))), *zip(low, (*powers, one), strict=True)])
+        for high, low in ((b[13:8:-2], b[7::-2]), (b[12:7:-2], b[6::-2]))
+    )
+    odd = _times(x, odd)
+    below, above = _sum([(1.0, even), (-1.0, odd)]), _sum([(1.0, even), (1.0, odd)])
+    result = xp.linalg.solve(below[0], above[0])
+    slope = None if change is None else xp.linalg.solve(below[0], above[1] - below[1] @ result)
     for step in range(int(steps.max())):
-        result = xp.where((steps > step)[..., None, None], result @ result, result)
-    return result.astype(a.dtype)
+        going_on = (steps > step)[..., None, None]
+        squared, changed = _times((result, slope), (result, slope))
+        result = xp.where(going_on, squared, result)
+        slope = None if change is None else xp.where(going_on, changed, slope)
+    return result, slope
 
 
-def _matrix_exp_vjp(ns: Any, g: Any, a: Any, a_shape: Any) -> Any:
-    """The upper right block of the exponential of ``[[A^T, g], [0, A^T]]`` (Higham 2008, theorem 3.6)."""
+def _matrix_exp_forward(xp: Any, a: Any) -> Any:
+    return _exponential(xp, a)[0].astype(a.dtype) if a.size else a.copy()
+
+
+def _matrix_exp_slope(xp: Any, g: Any, a: Any) -> Any:
+    """The derivative of the exponential in the direction ``g``."""
+    return _exponential(xp, a, g)[1].astype(a.dtype) if a.size else g.copy()
+
+
+def _matrix_exp_curvature(ns: Any, grad: Any, wants: Any, g: Any, a: Any, a_shape: Any) -> tuple[Any, Any]:
+    """By ``[[a, g], [0, a]]``, in whose exponential the slope is the upper right block (Higham 2008, theorem 3.6)."""
     n, last = a_shape[-1], len(a_shape) - 1
-    at = mt(ns, a)
-    upper = ns.cat([at, g], last, (n, n))
-    lower = ns.cat([ns.zeros_like(at), at], last, (n, n))
-    whole = ns.matrix_exp(ns.cat([upper, lower], last - 1, (n, n)))
-    return ns.narrow(ns.narrow(whole, last - 1, 0, n), last, n, n)
+    zero = ns.zeros_like(a)
+
+    def square(blocks: Sequence[Sequence[Any]]) -> Any:
+        return ns.cat([ns.cat(row, last, (n, n)) for row in blocks], last - 1, (n, n))
+
+    def part(i: int, j: int) -> Any:
+        return ns.narrow(ns.narrow(whole, last - 1, i * n, n), last, j * n, n)
+
+    whole = ns.matrix_exp_slope(square([[zero, grad], [zero, zero]]), mt(ns, square([[a, g], [zero, a]])))
+    return part(0, 1), part(0, 0) + part(1, 1)
 
 
-_matrix_exp = Op("matrix_exp", _matrix_exp_forward, (_matrix_exp_vjp,), node="LinalgMatrixExpBackward0")
+Op("matrix_exp_slope", _matrix_exp_slope, _matrix_exp_curvature, inputs=2)
+_matrix_exp = Op(
+    "matrix_exp",
+    _matrix_exp_forward,
+    (lambda ns, g, a: ns.matrix_exp_slope(g, mt(ns, a)),),
+    node="LinalgMatrixExpBackward0",
+)
 
 
 def matrix_exp(A: Tensor) -> Tensor:
