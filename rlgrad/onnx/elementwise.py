@@ -124,6 +124,12 @@ def _gelu(s: Step) -> str:
     return s.add("Mul", s.add("Mul", s[0], s.constant(0.5)), grown)
 
 
+def _gelu_tanh(s: Step) -> str:
+    cube = s.add("Mul", s.add("Mul", s.add("Mul", s[0], s[0]), s[0]), s.constant(0.044715))
+    curve = s.add("Tanh", s.add("Mul", s.add("Add", s[0], cube), s.constant(math.sqrt(2 / math.pi))))
+    return s.add("Mul", s.add("Mul", s[0], s.constant(0.5)), s.add("Add", curve, s.constant(1)))
+
+
 def _exponential_tail(s: Step) -> str:
     """``scale * (max(0, x) + min(0, alpha * (exp(rate * x) - 1)))``: SELU and CELU."""
     alpha, scale, rate = (s.attribute(name) for name in ("alpha", "scale", "rate"))
@@ -234,6 +240,7 @@ TABLE: dict[str, Translation] = {
     "logsigmoid": lambda s: s.add("Neg", s.add("Softplus", s.add("Neg", s[0]))),
     "silu": lambda s: s.add("Mul", s[0], s.add("Sigmoid", s[0])),
     "gelu": _gelu,
+    "gelu_tanh": _gelu_tanh,
     "hardsigmoid": lambda s: s.add("HardSigmoid", s[0], alpha=1 / 6, beta=0.5),
     "hardshrink": lambda s: _shrink(s, keep=True),
     "softshrink": lambda s: _shrink(s, keep=False),

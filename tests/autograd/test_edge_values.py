@@ -319,6 +319,33 @@ torch.zeros(2).fill_(T(3.).requires_grad_())
 torch.zeros(3,1).expand(3,4)[0].__setitem__(0,1.) or T(0.)
 torch.zeros(3,1).expand(3,4).__setitem__(0,1.)
 torch.cat([torch.zeros(0).requires_grad_(),torch.ones(2,3)])
+torch.sigmoid(T([-20.,-87.,-inf,30.,nan]).requires_grad_()).log()
+torch.sigmoid(torch.full((2000,),-20.)).log()[:2]
+torch.nn.functional.silu(T([-inf,-3e38,-20.,inf]))*1e6
+torch.nn.functional.gelu(T([-1.,0.5,3.]).requires_grad_(), approximate='tanh')
+torch.nn.functional.gelu(T([-3.,0.5,3.]).half(), approximate='tanh')
+torch.logaddexp(T([inf,1e8,-inf,0.]).requires_grad_(), T([0.,1e8,1.,inf]).requires_grad_())
+torch.logaddexp2(T([inf,1e8,-inf,0.]).requires_grad_(), T([0.,1e8,1.,inf]).requires_grad_())
+torch.atan2(T([0.,0.,1.]).requires_grad_(), T([0.,-1.,0.]).requires_grad_())
+torch.pow(T([-0.,0.,-inf,4.]), -0.5)
+torch.igamma(T([nan,nan,inf,inf,0.,2.]), T([0.,inf,nan,1.,0.,inf]))
+torch.igammac(T([nan,nan,inf,inf,0.,2.]), T([0.,inf,nan,1.,0.,inf]))
+torch.special.zeta(T([10.,1e20,1e20,0.5,2.]).double(), T([inf,1e10,2.,1.,-1.]).double())
+torch.special.airy_ai(T([1e20,200.,-1e8,inf,nan]).double())
+torch.special.airy_ai(T([1.]).half())
+torch.special.erfcx(T([1.]).half())
+torch.polygamma(1, T([-1.,-3.5,0.,0.5,2.]))
+torch.sinc(T([0.,1.,-2.5,100.]).half())
+torch.special.chebyshev_polynomial_t(T([0.5,1.,-1.,2.,nan]), T([1e6,1e9,7.,nan,3.]))
+torch.special.chebyshev_polynomial_u(T([0.5,1.,-1.,2.,-2.]), T([9.,20.,7.,3e3,inf]))
+torch.special.chebyshev_polynomial_v(T([0.5,1.,-1.,2.,-2.]), T([9.,20.,7.,30.,-inf]))
+torch.special.chebyshev_polynomial_w(T([0.5,1.,-1.,2.,-2.]), T([9.,20.,7.,30.,5.]))
+torch.special.shifted_chebyshev_polynomial_t(T([0.5,1.,0.,2.,-2.]), T([9.,2e9,7.,3e6,5.]))
+torch.special.hermite_polynomial_h(T([0.5,1.]), T([129.,4.]))
+torch.special.hermite_polynomial_h(T([0.5,1.]).double(), T([513.,4.]).double())
+torch.special.legendre_polynomial_p(T([1.,-1.,0.3]), T([1e9,1e9+64,5.]))
+torch.histogramdd(T([[0.,1.],[2.,0.5],[3.,3.],[0.2,0.1]]), (T([3.,1.,0.]),T([0.,2.,1.,3.])))[0]
+torch.histogramdd(T([[0.,1.],[2.,0.5],[3.,3.],[0.2,0.1]]), (T([0.,1.,3.]),T([0.,2.,1.,3.])), density=True)[0]
 """.strip().splitlines()
 
 

@@ -52,7 +52,6 @@ DIFFERENT = {
         "as_strided_scatter",
         "derivatives",
     ): "PyTorch lets gradients flow to what was overwritten; gradcheck refuses that",
-    ("histogramdd", "values"): "the samples' edges do not rise",
     ("linalg.norm.subgradients_at_zero", "derivatives"): "a second derivative at zero is zero instead of NaN",
     **{
         (name, "nodes"): "the last of several steps, of which PyTorch takes others here"

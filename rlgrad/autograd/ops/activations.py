@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, require_floating, unary
 from rlgrad.autograd.ops.inplace import check_inplace, maybe_inplace
-from rlgrad.autograd.ops.pointwise import relu, sigmoid_of
+from rlgrad.autograd.ops.pointwise import relu
 from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
 from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
@@ -17,6 +17,7 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.constants import ONE, ZERO, Constant, limited
 from rlgrad.backend.devices import module_of
 from rlgrad.backend.kernels.selecting import select
+from rlgrad.backend.logistic import logistic
 from rlgrad.backend.random import default_generator
 
 # Constant outside an interval, or zero inside one
@@ -37,6 +38,7 @@ def _hard_gate(xp: Any, a: Any) -> Any:
 
 
 _THREE, _SIX = Constant(3), Constant(6)
+_SIXTH = float(np.float32(1 / 6))  # PyTorch's slope is of single precision
 _hardtanh = Op(
     "hardtanh",
     limited,
@@ -82,7 +84,7 @@ _softshrink = Op(
 _hardsigmoid = unary(
     "hardsigmoid",
     lambda xp, a: _hard_gate(xp, a),
-    lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * (1 / 6),
+    lambda ns, g, a: g * ns.strictly_within(a, -3, 3) * _SIXTH,
     methods=False,
     in_place=False,
 )
@@ -159,7 +161,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 def _glu_forward(xp: Any, a: Any, dim: int) -> Any:
     lead, half = (slice(None),) * dim, a.shape[dim] // 2
-    gate = sigmoid_of(xp, a[(*lead, slice(half, None))])
+    gate = logistic(xp, a[(*lead, slice(half, None))])
     gate *= a[(*lead, slice(half))]
     return gate
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -278,7 +279,14 @@ def _pow_number(ns: Any, g: Any, a: Any, exponent: Any) -> Any:
 
 
 _pow_tensors = binary("pow", _power, (_pow_base, _pow_exponent), node="PowBackward1", methods=False, refuses="b")
-_pow_scalar = Op("pow_scalar", lambda xp, a, exponent: a**exponent, (_pow_number,), node="PowBackward0")
+_pow_scalar = Op(
+    "pow_scalar",
+    lambda xp, a, exponent: (
+        1 / xp.sqrt(a) if exponent == -0.5 and a.dtype.name in ("float32", "float64") else a**exponent
+    ),
+    (_pow_number,),
+    node="PowBackward0",
+)
 _pow_of_number = Op("pow_of_number", _power, (None, _number_power), node="PowBackward2", inputs=2)
 
 
@@ -348,10 +356,17 @@ fmin = binary(
     numbers="none",
 )
 
+
+def _per_square(ns: Any, part: Any, a: Any, b: Any) -> Any:
+    """``part / (a**2 + b**2)``, and zero at the origin, where the angle has no derivative."""
+    square = a * a + b * b
+    return part / ns.where(square == 0, math.inf, square)
+
+
 atan2 = binary(
     "atan2",
     "arctan2",
-    (lambda ns, g, a, b: g * (b / (a * a + b * b)), lambda ns, g, a, b: g * (-a / (a * a + b * b))),
+    (lambda ns, g, a, b: g * _per_square(ns, b, a, b), lambda ns, g, a, b: g * -_per_square(ns, a, a, b)),
     kind="float",
     numbers="none",
 )
@@ -365,21 +380,24 @@ hypot = binary(
 logaddexp = binary(
     "logaddexp",
     lambda xp, a, b: elementary.logaddexp(xp, a, b),
-    (lambda ns, g, a, out: g * ns.exp(a - out), lambda ns, g, b, out: g * ns.exp(b - out)),
+    (lambda ns, g, a, b: g * ns.sigmoid(a - b), lambda ns, g, a, b: g * ns.sigmoid(b - a)),
     numbers="none",
     refuses="biu",
 )
 logaddexp2 = binary(
     "logaddexp2",
     lambda xp, a, b: elementary.logaddexp2(xp, a, b),
-    (lambda ns, g, a, out: g * ns.exp2(a - out), lambda ns, g, b, out: g * ns.exp2(b - out)),
+    (
+        lambda ns, g, a, b: g * ns.sigmoid((a - b) * math.log(2)),
+        lambda ns, g, a, b: g * ns.sigmoid((b - a) * math.log(2)),
+    ),
     numbers="none",
     refuses="biu",
 )
 
 
 def _copysign_slope(xp: Any, a: Any, out: Any) -> Any:
-    return xp.where(a == 0, 0, xp.where((a < 0) == (out < 0), 1, -1)).astype(out.dtype)
+    return xp.where(a == 0, 0, out / xp.where(a == 0, 1, a)).astype(out.dtype)
 
 
 Op("copysign_slope", _copysign_slope, inputs=2)

@@ -11,7 +11,7 @@ from typing import Any
 
 from rlgrad.autograd.ops.define import public, unary
 from rlgrad.autograd.ops.inplace import inplace
-from rlgrad.autograd.ops.special import _from_scipy
+from rlgrad.autograd.ops.special import _from_scipy, refuse_half
 from rlgrad.autograd.tensor import Tensor
 
 
@@ -38,26 +38,34 @@ i1e = unary("i1e", _from_scipy("i1e"), _i1e_slope, node="SpecialI1EBackward0", m
 Tensor.i0 = i0  # type: ignore[attr-defined]
 inplace(i0)
 
-bessel_j0 = unary("bessel_j0", _from_scipy("j0"), methods=False)
-bessel_j1 = unary("bessel_j1", _from_scipy("j1"), methods=False)
-bessel_y0 = unary("bessel_y0", _from_scipy("y0"), methods=False)
-bessel_y1 = unary("bessel_y1", _from_scipy("y1"), methods=False)
-modified_bessel_i0 = unary("modified_bessel_i0", _from_scipy("i0"), methods=False)
-modified_bessel_i1 = unary("modified_bessel_i1", _from_scipy("i1"), methods=False)
-modified_bessel_k0 = unary("modified_bessel_k0", _from_scipy("k0"), methods=False)
-modified_bessel_k1 = unary("modified_bessel_k1", _from_scipy("k1"), methods=False)
-scaled_modified_bessel_k0 = unary("scaled_modified_bessel_k0", _from_scipy("k0e"), methods=False)
-scaled_modified_bessel_k1 = unary("scaled_modified_bessel_k1", _from_scipy("k1e"), methods=False)
+bessel_j0 = unary("bessel_j0", _from_scipy("j0", False), methods=False)
+bessel_j1 = unary("bessel_j1", _from_scipy("j1", False), methods=False)
+bessel_y0 = unary("bessel_y0", _from_scipy("y0", False), methods=False)
+bessel_y1 = unary("bessel_y1", _from_scipy("y1", False), methods=False)
+modified_bessel_i0 = unary("modified_bessel_i0", _from_scipy("i0", False), methods=False)
+modified_bessel_i1 = unary("modified_bessel_i1", _from_scipy("i1", False), methods=False)
+modified_bessel_k0 = unary("modified_bessel_k0", _from_scipy("k0", False), methods=False)
+modified_bessel_k1 = unary("modified_bessel_k1", _from_scipy("k1", False), methods=False)
+scaled_modified_bessel_k0 = unary("scaled_modified_bessel_k0", _from_scipy("k0e", False), methods=False)
+scaled_modified_bessel_k1 = unary("scaled_modified_bessel_k1", _from_scipy("k1e", False), methods=False)
 
 
 def _spherical_j0(xp: Any, a: Any) -> Any:
+    refuse_half("spherical_bessel_j0", a)
     return xp.where(xp.isinf(a), 0, xp.sinc(a / math.pi)).astype(a.dtype)
 
 
 def _airy_ai(xp: Any, a: Any) -> Any:
     from rlgrad.backend.special import special_of
 
-    return special_of(xp).airy(a)[0].astype(a.dtype)
+    refuse_half("airy_ai", a)
+    out = special_of(xp).airy(a)[0]
+    unknown = xp.isnan(out) & xp.isfinite(a)
+    if unknown.any():  # too far out for the library: zero, or the leading term of DLMF 9.7.9
+        size = abs(a)
+        wave = xp.sin(2 / 3 * size * xp.sqrt(size) + math.pi / 4) / (math.sqrt(math.pi) * xp.sqrt(xp.sqrt(size)))
+        out = xp.where(unknown, xp.where(a > 0, 0, wave), out)
+    return out.astype(a.dtype)
 
 
 spherical_bessel_j0 = unary("spherical_bessel_j0", _spherical_j0, methods=False)

@@ -20,6 +20,7 @@ from rlgrad.autograd.ops import activations, linear, pointwise
 from rlgrad.autograd.registry import REGISTRY, apply, edge_of
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.kernels import jit
+from rlgrad.backend.logistic import logistic
 
 _ndarray = np.ndarray
 _zero = {np.dtype(kind): np.zeros((), kind) for kind in (np.float32, np.float64)}
@@ -124,10 +125,7 @@ class _Sigmoid(Activation):
 
     def apply(self, h: np.ndarray, bias: np.ndarray) -> None:
         h += bias
-        h *= 0.5
-        np.tanh(h, h)
-        h *= 0.5
-        h += 0.5
+        h[...] = logistic(np, h)
 
     def backward(self, g: np.ndarray, out: np.ndarray) -> np.ndarray:
         slope = _one[out.dtype] - out

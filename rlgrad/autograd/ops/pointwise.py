@@ -41,9 +41,10 @@ from rlgrad.autograd.ops.inplace import assign, check_inplace, check_overlap, in
 from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
-from rlgrad.backend.constants import HALF, INFINITY, ONE, ZERO, limited
+from rlgrad.backend.constants import INFINITY, ONE, ZERO, limited
 from rlgrad.backend.devices import module_of, move
 from rlgrad.backend.kernels.selecting import select
+from rlgrad.backend.logistic import logistic
 
 exp = unary("exp", "exp", lambda ns, g, out: g * out)
 exp2 = unary("exp2", "exp2", lambda ns, g, out: g * (out * math.log(2)))
@@ -156,16 +157,7 @@ acosh = unary("acosh", "arccosh", lambda ns, g, a: g * ns.rsqrt(a * a - 1))
 atanh = unary("atanh", "arctanh", lambda ns, g, a: g / (1 - a * a))
 
 
-def sigmoid_of(xp: Any, a: Any) -> Any:
-    """The logistic function of a raw array."""
-    half = HALF.beside(xp, a)
-    gate = xp.tanh(a * half)  # stable at both ends without a branch
-    gate *= half
-    gate += half
-    return gate
-
-
-sigmoid = unary("sigmoid", sigmoid_of, lambda ns, g, out: g * ((1 - out) * out))
+sigmoid = unary("sigmoid", logistic, lambda ns, g, out: g * ((1 - out) * out))
 
 floor = unary("floor", lambda xp, a: xp.floor(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same", refuses="b")
 ceil = unary("ceil", lambda xp, a: xp.ceil(a) if a.dtype.kind == "f" else a, zero_gradient, kind="same", refuses="b")
@@ -528,4 +520,4 @@ Tensor.__pos__ = positive  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
 Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
 
-__all__ = public(globals(), internal=["copy_", "sigmoid_of"])
+__all__ = public(globals(), internal=["copy_"])

@@ -13,7 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.arithmetic import no_derivative
 from rlgrad.autograd.ops.define import binary, public, unary
 from rlgrad.autograd.ops.inplace import inplace
-from rlgrad.autograd.ops.special import _from_scipy
+from rlgrad.autograd.ops.special import _from_scipy, refuse_half
 from rlgrad.autograd.registry import Op
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.special import special_of
@@ -22,7 +22,7 @@ _ROOT_TAU = math.sqrt(2 * math.pi)
 
 erfcx = unary(
     "erfcx",
-    _from_scipy("erfcx"),
+    _from_scipy("erfcx", False),
     lambda ns, g, a, out: g * (a * out * 2 - 2 / math.sqrt(math.pi)),
     node="SpecialErfcxBackward0",
     methods=False,
@@ -36,14 +36,14 @@ ndtr = unary(
 )
 ndtri = unary(
     "ndtri",
-    _from_scipy("ndtri"),
+    _from_scipy("ndtri", False),
     lambda ns, g, out: g * (ns.exp(out * out * 0.5) * _ROOT_TAU),
     node="SpecialNdtriBackward0",
     methods=False,
 )
 log_ndtr = unary(
     "log_ndtr",
-    _from_scipy("log_ndtr"),
+    _from_scipy("log_ndtr", False),
     lambda ns, g, a: g / ns.erfcx(a * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
     node="SpecialLogNdtrBackward0",
     methods=False,
@@ -80,8 +80,15 @@ xlog1py = binary(
 
 def _zeta_forward(xp: Any, a: Any, b: Any) -> Any:
     dtype = a.dtype if hasattr(a, "dtype") else b.dtype
-    a, b = xp.asarray(a, np.float64), xp.asarray(b, np.float64)
-    return special_of(xp).zeta(a, b).astype(dtype)
+    a, b = xp.asarray(a), xp.asarray(b)
+    refuse_half("zeta", a)
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    out = xp.asarray(special_of(xp).zeta(a, b))
+    nothing = (out == 0) & (a > 1)
+    if nothing.any():  # every term is zero, and PyTorch's remainder is zero times what overflows
+        growth = math.prod(a + k for k in range(23))
+        out = xp.where(nothing & (xp.isinf(growth) | xp.isinf(b)), math.nan, out)
+    return out.astype(dtype)
 
 
 zeta = binary(
@@ -99,20 +106,29 @@ def _gamma_density(ns: Any, a: Any, b: Any) -> Any:
     return ns.exp((a - 1) * ns.log(b) - b - ns.lgamma(a))
 
 
-def _incomplete(name: str) -> Any:
-    return lambda xp, a, b: getattr(special_of(xp), name)(a, b).astype(a.dtype)
+def _incomplete(name: str, at_zero: float) -> Any:
+    """The forward of an incomplete gamma function, which has its value at the end of a range beside NaN too."""
+
+    def forward(xp: Any, a: Any, b: Any) -> Any:
+        out = getattr(special_of(xp), name)(a, b)
+        if xp.isnan(out).any():
+            out = xp.where((a != a) & (b == 0) | xp.isinf(a) & (a > 0) & (b != b), at_zero, out)
+            out = xp.where((a != a) & xp.isinf(b) & (b > 0), 1 - at_zero, out)
+        return out.astype(a.dtype)
+
+    return forward
 
 
 igamma = binary(
     "igamma",
-    _incomplete("gammainc"),
+    _incomplete("gammainc", 0),
     (no_derivative("igamma", "input"), lambda ns, g, a, b: g * _gamma_density(ns, a, b)),
     kind="float",
     numbers="none",
 )
 igammac = binary(
     "igammac",
-    _incomplete("gammaincc"),
+    _incomplete("gammaincc", 1),
     (no_derivative("igammac", "input"), lambda ns, g, a, b: -g * _gamma_density(ns, a, b)),
     kind="float",
     numbers="none",

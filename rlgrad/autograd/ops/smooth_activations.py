@@ -10,13 +10,13 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import require_floating, unary
 from rlgrad.autograd.ops.inplace import maybe_inplace
-from rlgrad.autograd.ops.pointwise import sigmoid_of
 from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.constants import ZERO
 from rlgrad.backend.kernels import elementary
 from rlgrad.backend.kernels.selecting import select
+from rlgrad.backend.logistic import logistic
 
 Op("at_most", lambda xp, a, limit: a <= limit, inputs=1)
 _softplus = Op(
@@ -50,7 +50,7 @@ def _silu_vjp(ns: Any, g: Any, a: Any) -> Any:
 
 silu = unary(
     "silu",
-    lambda xp, a: a * sigmoid_of(xp, a),
+    lambda xp, a: a * logistic(xp, a),
     lambda ns, g, a: _silu_vjp(ns, g, a),
     methods=False,
     in_place=False,
@@ -134,9 +134,12 @@ def _erf(xp: Any, a: Any) -> Any:
 
 def _gelu_forward(xp: Any, a: Any) -> tuple[Any, Any]:
     """The result, and the normal distribution function at ``a``, which the derivative needs again."""
-    cdf = _erf(xp, a * math.sqrt(0.5))
+    wide = a.astype(np.float32) if a.dtype == np.float16 else a
+    cdf = _erf(xp, wide * math.sqrt(0.5))
     cdf += 1
     cdf *= 0.5
+    if wide is not a:
+        return (wide * cdf).astype(a.dtype), cdf.astype(a.dtype)
     return a * cdf, cdf
 
 
@@ -149,6 +152,24 @@ def _gelu_vjp(ns: Any, grads: Any, a: Any, out1: Any) -> Any:
 
 
 _gelu = Op("gelu", _gelu_forward, (_gelu_vjp,), multiple=True)
+_ROOT, _CUBIC = math.sqrt(2 / math.pi), 0.044715
+
+
+def _gelu_tanh_forward(xp: Any, a: Any) -> Any:
+    wide = a.astype(np.float32) if a.dtype == np.float16 else a
+    out = xp.tanh((wide + wide * wide * wide * _CUBIC) * _ROOT)
+    out += 1
+    out *= wide * 0.5
+    return out.astype(a.dtype, copy=False)
+
+
+def _gelu_tanh_vjp(ns: Any, g: Any, a: Any) -> Any:
+    square = a * a
+    curve = ns.tanh((a + a * square * _CUBIC) * _ROOT)
+    return g * ((curve + 1) * 0.5 + a * 0.5 * (1 - curve * curve) * ((square * (3 * _CUBIC) + 1) * _ROOT))
+
+
+_gelu_tanh = Op("gelu_tanh", _gelu_tanh_forward, (_gelu_tanh_vjp,), node="GeluBackward0")
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -187,8 +208,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         approximate: ``"tanh"`` for ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))``.
     """
     if approximate == "tanh":
-        inner = (input + input * input * input * 0.044715) * math.sqrt(2 / math.pi)
-        return input * 0.5 * (inner.tanh() + 1)
+        return apply_one(_gelu_tanh, require_floating(input, "gelu"))
     if approximate != "none":
         raise RuntimeError(f"approximate argument must be either none or tanh, got {approximate!r}")
     return apply(_gelu, (require_floating(input, "gelu"),))[0]

@@ -17,11 +17,25 @@ from rlgrad.backend.kernels import elementary
 from rlgrad.backend.special import special_of
 
 
-def _from_scipy(name: str) -> Callable[[Any, Any], Any]:
+def _from_scipy(name: str, half: bool = True) -> Callable[[Any, Any], Any]:
+    """The forward of a function that SciPy and CuPy have.
+
+    Args:
+        half: PyTorch has it in half precision too.
+    """
+
     def forward(xp: Any, a: Any) -> Any:
+        if not half:
+            refuse_half(name, a)
         return getattr(special_of(xp), name)(a).astype(a.dtype)
 
     return forward
+
+
+def refuse_half(name: str, array: Any) -> None:
+    """Refuse half precision, which PyTorch has no kernel for here."""
+    if array.dtype == np.float16:
+        raise NotImplementedError(f"{name} is not implemented for torch.float16; convert the tensor with .float()")
 
 
 _SLOPE = 2 / math.sqrt(math.pi)
@@ -52,7 +66,9 @@ def _polygamma_forward(xp: Any, a: Any, n: int) -> Any:
             if not xp.any(negative):
                 return _of_positive(xp, wide, 1).astype(a.dtype)
             values = _of_positive(xp, xp.where(negative, 1 - wide, wide), 1)
-            return xp.where(negative, (math.pi / xp.sin(math.pi * wide)) ** 2 - values, values).astype(a.dtype)
+            own = np.float64 if a.dtype == np.float64 else np.float32  # PyTorch rounds the angle: it decides at poles
+            sine = xp.sin(own(math.pi) * xp.where(negative, a, 1).astype(own)).astype(np.float64)
+            return xp.where(negative, (math.pi / sine) ** 2 - values, values).astype(a.dtype)
     values = _of_positive(xp, wide, n) if n < 5 and not xp.any(wide <= 0) else library.polygamma(n, wide)
     return xp.where(wide == math.inf, math.nan, values).astype(a.dtype)
 
@@ -183,8 +199,13 @@ def _sinc_curvature(ns: Any, g: Any, a: Any) -> Any:
 
 
 Op("sinc_slope", _sinc_slope_forward, (_sinc_curvature,))
-sinc = unary(
-    "sinc", lambda xp, a: xp.where(a == 0, 1, xp.sinc(a)).astype(a.dtype), lambda ns, g, a: g * ns.sinc_slope(a)
-)
 
-__all__ = public(globals())
+
+def _sinc_forward(xp: Any, a: Any) -> Any:
+    wide = a.astype(np.float32) if a.dtype == np.float16 else a
+    return xp.where(a == 0, 1, xp.sinc(wide)).astype(a.dtype)
+
+
+sinc = unary("sinc", _sinc_forward, lambda ns, g, a: g * ns.sinc_slope(a))
+
+__all__ = public(globals(), internal=["refuse_half"])

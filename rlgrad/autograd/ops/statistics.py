@@ -14,10 +14,10 @@ from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import vector_norm
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.results import results
-from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.ops.writing import combine_at, renamed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
-from rlgrad.backend.devices import module_of, to_host
+from rlgrad.backend.devices import module_of
 
 
 @method
@@ -325,15 +325,33 @@ def histogramdd(
         )
     limits = [None if range is None else (range[2 * d], range[2 * d + 1]) for d in np.arange(n)]
     edges = [b._array if isinstance(b, Tensor) else _edges(points[:, d], b, limits[d]) for d, b in enumerate(given)]
-    weights = None if weight is None else to_host(weight._array).reshape(-1)
-    counts, _ = np.histogramdd(
-        to_host(points).astype(np.float64),
-        [to_host(e).astype(np.float64) for e in edges],
-        weights=weights,
-        density=density,
-    )
     xp = module_of(points)
-    return _Histogramdd(wrap(xp.asarray(counts.astype(points.dtype))), tuple([wrap(xp.asarray(e)) for e in edges]))
+    shape = tuple([len(e) - 1 for e in edges])
+    inside, cells = xp.ones(len(points), bool), []
+    for d, along in enumerate(edges):
+        cell, within = _cells(xp, points[:, d], along)
+        cells.append(cell)
+        inside &= within
+    counts = xp.zeros(shape, points.dtype)
+    weights = points.dtype.type(1) if weight is None else weight._array.reshape(-1)[inside]
+    combine_at(xp, "add", counts, tuple([cell[inside] for cell in cells]), weights)
+    if density:
+        counts = counts / counts.sum()
+        for d, along in enumerate(edges):
+            counts = counts / xp.diff(along).reshape([-1 if k == d else 1 for k in np.arange(n)])
+    return _Histogramdd(wrap(counts.astype(points.dtype)), tuple([wrap(xp.asarray(e)) for e in edges]))
+
+
+def _cells(xp: Any, values: Any, edges: Any) -> tuple[Any, Any]:
+    """The bin of each value, by bisection as PyTorch does it even where edges fall, and which values are in one."""
+    low, count = xp.zeros(len(values), np.int64), xp.full(len(values), len(edges))
+    while (count > 0).any():
+        half = count // 2
+        middle = xp.minimum(low + half, len(edges) - 1)
+        right = (count > 0) & ~(values < edges[middle])
+        low = xp.where(right, middle + 1, low)
+        count = xp.where(right, count - half - 1, half * (count > 0))
+    return xp.minimum(low - 1, len(edges) - 2), (values >= edges[0]) & (values <= edges[-1])
 
 
 __all__ = public(globals())
