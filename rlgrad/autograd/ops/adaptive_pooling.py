@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.average_pooling import _avg_pool
 from rlgrad.autograd.ops.convolution import Extents
-from rlgrad.autograd.ops.max_pooling import _plane_gather_op, flat_planes
+from rlgrad.autograd.ops.max_pooling import _max_pool, _plane_gather_op
 from rlgrad.autograd.ops.resampling import along_dims, area_matrix
 from rlgrad.autograd.ops.windows import spatial_extents
 from rlgrad.autograd.registry import apply
@@ -72,18 +71,31 @@ def _adaptive_max(name: str, input: Tensor, output_size: Any, rank: int, return_
             places = wrap(found[1])
             values = apply(_plane_gather_op, (input, places), (rank,))
             return (values, places) if return_indices else values
-    index = xp.empty((*array.shape[:-rank], *out), np.int64)
-    for cell in itertools.product(*[list(enumerate(_bounds(n, m))) for n, m in zip(spatial, out, strict=True)]):
-        part = array[(Ellipsis, *[slice(*bounds) for _, bounds in cell])]
-        extent = part.shape[-rank:]
-        best = part.reshape(flat_planes(part, rank)).argmax(-1)
-        place: Any = 0
-        for i, (_, (start, _end)) in enumerate(cell):
-            place = place * spatial[i] + start + best // math.prod(extent[i + 1 :]) % extent[i]
-        index[(Ellipsis, *[i for i, _ in cell])] = place
-    indices = wrap(index)
+    indices = wrap(_places_of_maxima(xp, array, out))
     values = apply(_plane_gather_op, (input, indices), (rank,))
     return (values, indices) if return_indices else values
+
+
+def _places_of_maxima(xp: Any, array: Any, out: Extents) -> Any:
+    """Where in its plane the first largest element of each window lies, found along one dimension after the other."""
+    rank = len(out)
+    if 0 in out:
+        return xp.zeros((*array.shape[:-rank], *out), np.int64)
+    if all(n % m == 0 for n, m in zip(array.shape[-rank:], out, strict=True)):
+        kernel = tuple([n // m for n, m in zip(array.shape[-rank:], out, strict=True)])
+        return _max_pool.forward(xp, array, kernel, kernel, (0,) * rank, (1,) * rank, out)[1]
+    values, places = array, None
+    for axis in range(array.ndim - 1, array.ndim - 1 - rank, -1):
+        size, below = array.shape[axis], math.prod(array.shape[axis + 1 :])
+        lead = (slice(None),) * axis
+        parts = []
+        for start, end in _bounds(size, out[axis - array.ndim]):
+            part = (*lead, slice(start, end))
+            best = xp.expand_dims(values[part].argmax(axis), axis)
+            inner = 0 if places is None else xp.take_along_axis(places[part], best, axis)
+            parts.append((xp.take_along_axis(values[part], best, axis), (best + start) * below + inner))
+        values, places = (xp.concatenate(some, axis) for some in zip(*parts, strict=True))
+    return places
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
