@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
-from rlgrad.autograd.ops.writing import renamed
+from rlgrad.autograd.ops.writing import add_at, renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
@@ -216,28 +216,33 @@ def multi_margin_loss(
     return apply(_multi_margin, (input, target, weight), (p, margin, reduction))
 
 
-def _pairs_over(xp: Any, a: Any, named: Any) -> Any:
-    """By how much class ``i`` exceeds the bound set by label ``j``: ``(batch, labels, classes)``."""
-    rows = _classes(len(a)) if xp is np else xp.arange(len(a))
-    return 1 - a[rows[:, None], named][:, :, None] + a[:, None, :]
+def _pairs_over(xp: Any, a: Any, sample: Any, label: Any) -> Any:
+    """By how much every class of a label's sample exceeds the bound that the label sets: ``(labels, classes)``."""
+    over = a.take(sample, 0)
+    over += (1 - a[sample, label])[:, None]
+    return over
 
 
-def _multilabel_forward(xp: Any, a: Any, named: Any, pairs: Any, reduction: str) -> Any:
-    over = xp.where(pairs, xp.maximum(_pairs_over(xp, a, named), 0), 0)
-    return reduced_array(over.sum((1, 2)).astype(a.dtype, copy=False) / a.shape[1], reduction)
+def _multilabel_forward(xp: Any, a: Any, sample: Any, label: Any, others: Any, reduction: str) -> Any:
+    over = _pairs_over(xp, a, sample, label)
+    xp.maximum(over, 0, out=over)
+    over *= others.take(sample, 0)
+    losses = weigh_by_index(xp, sample, over.sum(1), len(a)).astype(a.dtype)
+    return reduced_array(losses / a.shape[1], reduction)
 
 
-def _multilabel_vjp(ns: Any, g: Any, a: Any, named: Any, pairs: Any, reduction: str) -> Any:
-    labels, values = ns.array(named), ns.array(a)
+def _multilabel_vjp(ns: Any, g: Any, a: Any, sample: Any, label: Any, others: Any, reduction: str) -> Any:
+    values, sample, label, others = [ns.array(x) for x in (a, sample, label, others)]
     xp = module_of(values)
-    inside = ((_pairs_over(xp, values, labels) > 0) & ns.array(pairs)).astype(values.dtype)
-    slope = inside.sum(1)  # piecewise linear: a constant to every further derivative
-    xp.subtract.at(slope, (xp.arange(len(labels))[:, None], labels), inside.sum(2))
-    g = weight_of(g, (len(labels),), reduction, 1.0 / values.shape[1])
-    return (ns.reshape(g, (len(labels), 1)) if reduction == "none" else g) * ns.constant(slope)
+    inside = (_pairs_over(xp, values, sample, label) > 0) & others.take(sample, 0)
+    slope = xp.zeros(values.shape, values.dtype)  # piecewise linear: a constant to every further derivative
+    add_at(xp, slope, (sample,), inside.astype(values.dtype))
+    add_at(xp, slope, (sample, label), -inside.sum(1).astype(values.dtype))
+    g = weight_of(g, (len(values),), reduction, 1.0 / values.shape[1])
+    return (ns.reshape(g, (len(values), 1)) if reduction == "none" else g) * ns.constant(slope)
 
 
-_multilabel_margin = Op("multilabel_margin_loss", _multilabel_forward, (_multilabel_vjp, None, None), inputs=3)
+_multilabel_margin = Op("multilabel_margin_loss", _multilabel_forward, (_multilabel_vjp, None, None, None), inputs=4)
 
 
 def multilabel_margin_loss(
@@ -263,13 +268,11 @@ def multilabel_margin_loss(
         return reduced(losses.reshape(()), reduction)
     labels = target._array
     xp = module_of(labels)
-    counted = xp.cumsum(labels < 0, 1) == 0
-    named = labels * counted
+    sample, position = (xp.cumsum(labels < 0, 1) == 0).nonzero()
+    label = labels[sample, position]
     others = xp.ones(labels.shape, bool)
-    row, column = counted.nonzero()
-    others[row, labels[row, column]] = False
-    pairs = counted[:, :, None] & others[:, None, :]
-    return apply(_multilabel_margin, (input, wrap(named), wrap(pairs)), (reduction,))
+    others[sample, label] = False
+    return apply(_multilabel_margin, (input, wrap(sample), wrap(label), wrap(others)), (reduction,))
 
 
 __all__ = [
