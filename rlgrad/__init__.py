@@ -89,6 +89,16 @@ from rlgrad.backend.dtypes import (
     result_type,
     set_default_dtype,
 )
+from rlgrad.backend.layouts import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    legacy_contiguous_format,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from rlgrad.backend.random import (
     Generator,
     default_generator,
@@ -104,8 +114,6 @@ from rlgrad.serialization import load, save
 __version__ = "0.1.0"
 
 e, inf, nan, pi, newaxis = _math.e, _math.inf, _math.nan, _math.pi, None
-contiguous_format, preserve_format, strided = "torch.contiguous_format", "torch.preserve_format", "torch.strided"
-legacy_contiguous_format = contiguous_format
 globals().update({**_ALIASES, **dtype.by_name, **_TYPED})
 
 # As in PyTorch, overflow and division by zero give inf and nan without a word from NumPy.
@@ -113,7 +121,9 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"rlgrad\.(au
 
 
 # What `import rlgrad` leaves out until it is asked for: modules, and names that modules outside the operations hold.
-_LAZY = ("amp", "backends", "compiler", "data", "distributions", "func", "onnx", "special", "testing")
+_LAZY = (
+    "amp", "backends", "compiler", "data", "distributions", "func", "jit", "onnx", "special", "testing", "version",
+)  # fmt: skip
 _FOUND_IN = {
     "amp": "GradScaler autocast is_autocast_enabled",
     "backend.determinism": (

@@ -7,10 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgrad.autograd.ops.creation import Device, tensor
 from rlgrad.autograd.tensor import Tensor
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import to_host
+from rlgrad.backend.random import default_generator
 
-__all__ = ["assert_close"]
+__all__ = ["assert_close", "make_tensor"]
 
 _TOLERANCES = {"float16": (1e-3, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 """Relative and absolute, by dtype; other dtypes are compared exactly."""
@@ -105,6 +108,52 @@ def assert_close(
             break
     if problem is not None:
         raise AssertionError(msg(problem) if callable(msg) else problem if msg is None else msg)
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: dtypes.dtype,
+    device: Device,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of uniform random numbers for tests.
+
+    Args:
+        shape: as several integers or one sequence.
+        low, high: bounds, the upper one not included: -9 and 9 for floating dtypes, -9 and 10 for whole numbers, 0 and 10
+            where they have no sign, 0 and 2 for bool.
+        noncontiguous: leave gaps in memory between the elements.
+        exclude_zero: put the smallest positive number in place of zeros.
+
+    Raises:
+        ValueError: for ``low`` not below ``high``.
+
+    Example:
+        >>> import rlgrad
+        >>> x = rlgrad.testing.make_tensor(2, 3, dtype=rlgrad.int64, device="cpu", low=0, high=5)
+        >>> x.shape, bool((x < 5).all())
+        (torch.Size([2, 3]), True)
+    """
+    size = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+    kind = dtype.numpy
+    usual = {"f": (-9, 9), "i": (-9, 10), "u": (0, 10), "b": (0, 2)}[kind.kind]
+    least, most = usual[0] if low is None else low, usual[1] if high is None else high
+    if least >= most:
+        raise ValueError(f"`low` must be less than `high`, but got {least} >= {most}")
+    extents = (*size[:-1], 2 * size[-1]) if noncontiguous and size else size
+    drawn: Any = default_generator.numpy.random(extents) * (most - least) + least
+    values = np.asarray(drawn if kind.kind == "f" else np.floor(drawn)).astype(kind)
+    if exclude_zero:
+        values[values == 0] = np.finfo(kind).tiny if kind.kind == "f" else 1
+    result = tensor(values, device=device)
+    if extents is not size:
+        result = result[..., ::2]
+    return result.requires_grad_() if requires_grad else result
 
 
 def _pair_up(

@@ -11,6 +11,7 @@ import warnings
 from typing import Any
 
 from rlgrad.autograd import function, functional, graph, ops
+from rlgrad.autograd import modes as grad_mode
 from rlgrad.autograd.differentiate import backward, grad
 from rlgrad.autograd.drawing import add_graph, visualize
 from rlgrad.autograd.function import Function
@@ -37,6 +38,7 @@ __all__ = [
     "function",
     "functional",
     "grad",
+    "grad_mode",
     "gradcheck",
     "gradgradcheck",
     "graph",

@@ -10,7 +10,7 @@ import numpy as np
 
 from rlgrad.autograd.graph import VIEW, Hooks, LeafNode, Node, OutputOf, RemovableHandle, next_sequence
 from rlgrad.autograd.modes import InferenceCell, inferring, modes, new_cell
-from rlgrad.backend import devices, dtypes
+from rlgrad.backend import devices, dtypes, layouts
 
 _new = object.__new__
 _ndarray = np.ndarray
@@ -234,6 +234,10 @@ class Tensor:
         return array.__array_interface__["data"][0] if isinstance(array, _ndarray) else array.data.ptr
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
+        if memory_format is layouts.channels_last and self._array.ndim == 4:
+            return bool(self._array.transpose(0, 2, 3, 1).flags.c_contiguous)
+        if memory_format is layouts.channels_last_3d and self._array.ndim == 5:
+            return bool(self._array.transpose(0, 2, 3, 4, 1).flags.c_contiguous)
         return bool(self._array.flags.c_contiguous)
 
     @property
@@ -262,8 +266,8 @@ class Tensor:
         raise RuntimeError(f"imag is not implemented for tensors with non-complex dtypes, got {self.dtype!r}")
 
     @property
-    def layout(self) -> str:
-        return "torch.strided"
+    def layout(self) -> layouts.layout:
+        return layouts.strided
 
     is_meta = is_mkldnn = is_mps = is_nested = is_quantized = is_sparse = is_sparse_csr = is_xpu = False
 

@@ -32,6 +32,7 @@ _LATER = {
     ),
     "loss.adaptive": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss LinearCrossEntropyOptions",
     "modules": "modules",
+    "parallel": "DataParallel parallel",
     "transformer": "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer",
 }
 _MODULE_OF = {_name: _module for _module, _names in _LATER.items() for _name in _names.split()}

@@ -283,3 +283,68 @@ def test_losses_record_the_names_of_their_last_steps(reduction: str) -> None:
 def test_what_no_tensor_is_here() -> None:
     x = rlgrad.ones(1)
     assert not any((x.is_sparse, x.is_quantized, x.is_meta, x.is_mps, x.is_nested, x.is_conj(), x.is_neg()))
+
+
+ANSWERS: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: lambda t, name=name: getattr(t, name)(t.ones(2))
+        for name in ("get_device", "is_conj", "is_neg", "is_signed", "is_storage", "typename")
+    },
+    "types of others": lambda t: [t.typename(3), t.typename(int), t.typename(np.ones(1)), t.typename(len)],
+    "sizes": lambda t: [t.is_same_size(t.ones(2), t.ones(2)), t.is_same_size(t.ones(2), t.ones(3))],
+    "detached": lambda t: t.detach(t.ones(2, requires_grad=True)),
+    "warnings": lambda t: [t.set_warn_always(True), t.is_warn_always_enabled(), t.set_warn_always(False)],
+    "range": lambda t: t.range(0, 2, 0.5),
+    "range of integers": lambda t: t.range(3, 1, -1, dtype=t.int64),
+    "empty range": lambda t: t.range(3, 1),
+    "range without a step": lambda t: t.range(1, 3, 0),
+    "split_with_sizes": lambda t: t.split_with_sizes(t.arange(6.0).reshape(2, 3), [1, 2], 1),
+    "layouts": lambda t: [
+        repr(t.ones(1).layout),
+        isinstance(t.strided, t.layout),
+        isinstance(t.channels_last, t.memory_format),
+    ],
+    "rows": lambda t: [
+        t.ones(1, 2, 3, 4).is_contiguous(memory_format=f) for f in (t.contiguous_format, t.channels_last)
+    ],
+    "channels last": lambda t: t.ones(1, 4, 5, 3).permute(0, 3, 1, 2).is_contiguous(memory_format=t.channels_last),
+    "kept order": lambda t: t.zeros_like(t.ones(2, 3).t(), memory_format=t.preserve_format).stride(),
+    "new order": lambda t: t.zeros_like(t.ones(2, 3).t(), memory_format=t.contiguous_format).stride(),
+    "no workers": lambda t: t.utils.data.get_worker_info(),
+}
+
+
+@pytest.mark.parametrize("name", list(ANSWERS))
+def test_a_question_is_answered_as_torch_does(name: str) -> None:
+    mine, theirs = outcome(rlgrad, ANSWERS[name]), outcome(torch, ANSWERS[name])
+    assert repr(mine) == repr(theirs)
+
+
+def test_a_wrapped_module_computes_and_names_what_torchs_does() -> None:
+    net = rlgrad.nn.Linear(2, 1)
+    wrapped = rlgrad.nn.DataParallel(net)
+    assert bool((wrapped(rlgrad.ones(3, 2)) == net(rlgrad.ones(3, 2))).all())
+    assert list(wrapped.state_dict()) == list(torch.nn.DataParallel(torch.nn.Linear(2, 1)).state_dict())
+
+
+def test_scripts_are_the_functions_themselves() -> None:
+    def f(x: float) -> float:
+        return x + 1
+
+    jit = rlgrad.jit
+    assert all(
+        g is f for g in (jit.script(f), jit.trace(f, (1,)), jit.ignore(f), jit.ignore(drop=True)(f), jit.unused(f))
+    )
+    assert not jit.is_scripting()
+
+
+def test_made_tensors_keep_their_bounds() -> None:
+    made = rlgrad.testing.make_tensor((40, 3), dtype=rlgrad.float64, device="cpu", low=2, high=3, requires_grad=True)
+    assert made.requires_grad
+    assert bool(((made >= 2) & (made < 3)).all())
+    apart = rlgrad.testing.make_tensor(4, 3, dtype=rlgrad.int32, device="cpu", noncontiguous=True, exclude_zero=True)
+    assert tuple(apart.shape) == (4, 3)
+    assert not apart.is_contiguous()
+    assert bool((apart != 0).all())
+    with pytest.raises(ValueError, match="less than"):
+        rlgrad.testing.make_tensor(1, dtype=rlgrad.float32, device="cpu", low=1, high=1)

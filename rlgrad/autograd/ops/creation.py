@@ -12,7 +12,7 @@ from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.registry import REGISTRY, apply
 from rlgrad.autograd.tensor import Tensor, wrap
-from rlgrad.backend import devices, dtypes
+from rlgrad.backend import devices, dtypes, layouts
 
 Device = devices.device | str | int | None
 
@@ -251,13 +251,14 @@ def _like(function: Any) -> Any:
         input: Tensor, *, dtype: Any = None, device: Device = None, requires_grad: bool = False, **kwargs: Any
     ) -> Tensor:
         array = input._array
+        keeps = kwargs.get("memory_format") in (None, layouts.preserve_format)
         result = function(
             array.shape,
             dtype=input.dtype if dtype is None else dtype,
             device=input.device if device is None else device,
             requires_grad=requires_grad,
         )
-        if not array.flags.c_contiguous and 0 not in array.strides and kwargs.get("memory_format") is None:
+        if not array.flags.c_contiguous and 0 not in array.strides and keeps:
             value = result._array  # PyTorch's preserve_format: laid out as the input is
             result._array = devices.module_of(value).empty_like(array, dtype=value.dtype)
             result._array[...] = value

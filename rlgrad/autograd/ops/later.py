@@ -27,7 +27,11 @@ FUNCTIONS = {
         "nonzero_static permute_copy resize_as_ select_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
         "unbind_copy unfold_copy unravel_index unsafe_chunk unsafe_split unsqueeze_copy view_copy"
     ),
-    "older": "qr set_default_tensor_type",
+    "older": "qr range set_default_tensor_type split_with_sizes",
+    "questions": (
+        "detach get_device get_num_interop_threads is_conj is_neg is_same_size is_signed is_storage "
+        "is_warn_always_enabled set_flush_denormal set_num_interop_threads set_warn_always typename"
+    ),
     "sharing": "asarray frombuffer",
     "statistics": "corrcoef cov cumulative_trapezoid dist gradient histogram histogramdd renorm trapezoid trapz",
     "tapers": "bartlett_window blackman_window hamming_window hann_window kaiser_window",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rlgrad.autograd.ops.creation import TYPED
+from rlgrad.autograd.ops.creation import TYPED, arange
 from rlgrad.autograd.ops.decompositions import qr as linalg_qr
 from rlgrad.autograd.ops.define import public
 from rlgrad.autograd.tensor import Tensor
@@ -31,6 +31,38 @@ def qr(input: Tensor, some: bool = True, *, out: tuple[Tensor, Tensor] | None = 
         stacklevel=2,
     )
     return linalg_qr(input, mode="reduced" if some else "complete", out=out)
+
+
+def range(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    layout: Any = None,
+) -> Tensor:  # fmt: skip
+    """Numbers from ``start`` to ``end``, both included: what :func:`arange` was before it was Python's.
+
+    Example:
+        >>> import rlgrad
+        >>> rlgrad.range(1, 3)
+        tensor([1., 2., 3.])
+    """
+    warnings.warn(
+        "torch.range is deprecated, as it includes the end, unlike Python's range: call torch.arange.",
+        UserWarning,
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    kind = dtypes.get_default_dtype() if dtype is None else dtype
+    count = int((end - start) / step) + 1
+    return (arange(count, device=device, dtype=dtypes.float64) * step + start).to(kind).requires_grad_(requires_grad)
+
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive parts of the sizes listed, as :func:`split` gives them."""
+    return input.split_with_sizes(split_sizes, dim)
 
 
 def set_default_tensor_type(t: Any) -> None:

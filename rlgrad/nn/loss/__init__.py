@@ -1,5 +1,7 @@
 """Losses as modules."""
 
+from rlgrad.nn.loss.base import _Loss as _Loss
+from rlgrad.nn.loss.base import _WeightedLoss as _WeightedLoss
 from rlgrad.nn.loss.classification import (
     CrossEntropyLoss,
     CTCLoss,
