@@ -249,6 +249,11 @@ def test_functions_of_ones_own_print_as_torchs_do() -> None:
 RESULTS: dict[str, Callable[[Any], Any]] = {
     "max": lambda t: t.tensor([[1.0, 2.0]]).max(1),
     "aminmax": lambda t: t.arange(3).aminmax(),
+    "sort": lambda t: t.tensor([2, 1]).sort(),
+    "topk": lambda t: t.arange(3).topk(2),
+    "kthvalue": lambda t: t.arange(3).kthvalue(2),
+    "median": lambda t: t.arange(3).median(0),
+    "mode": lambda t: t.arange(3).mode(),
     "cummin": lambda t: t.arange(3).cummin(0),
     "frexp": lambda t: t.frexp(t.tensor(3.0)),
     "linalg.eigh": lambda t: t.linalg.eigh(t.ones(1, 1)),

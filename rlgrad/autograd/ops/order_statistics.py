@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from rlgrad.autograd.ops.inplace import with_out, write_out
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.ranks import place_of_rank
 from rlgrad.autograd.ops.reductions import floating_input, not_empty
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -56,9 +56,9 @@ _median_all = Op("median_all", _median_of_all(False), (extreme_vjp,), node="Medi
 _nanmedian_all = Op("nanmedian_all", _median_of_all(True), (extreme_vjp,), node="NanmedianBackward0")
 _median_dim = Op("median", _median_forward(False), (at_index,), node="MedianBackward1", multiple=True)
 _nanmedian_dim = Op("nanmedian", _median_forward(True), (at_index,), node="NanmedianBackward1", multiple=True)
-_MedianResult = namedtuple("median", ["values", "indices"])  # type: ignore[name-match]
-_NanmedianResult = namedtuple("nanmedian", ["values", "indices"])  # type: ignore[name-match]
-_ModeResult = namedtuple("mode", ["values", "indices"])  # type: ignore[name-match]
+_MedianResult = results("median", "values indices")
+_NanmedianResult = results("nanmedian", "values indices")
+_ModeResult = results("mode", "values indices")
 
 
 @method

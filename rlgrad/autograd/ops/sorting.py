@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out, write_outs
 from rlgrad.autograd.ops.places import gather_forward
 from rlgrad.autograd.ops.ranks import place_of_rank
+from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.scatter import gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -29,9 +29,9 @@ _kthvalue = Op(
     ),
 )
 
-_Sorted = namedtuple("sort", ["values", "indices"])  # type: ignore[name-match]
-_Topk = namedtuple("topk", ["values", "indices"])  # type: ignore[name-match]
-_Kth = namedtuple("kthvalue", ["values", "indices"])  # type: ignore[name-match]
+_Sorted = results("sort", "values indices")
+_Topk = results("topk", "values indices")
+_Kth = results("kthvalue", "values indices")
 
 
 def _order(array: Any, dim: int, descending: bool) -> Any:
