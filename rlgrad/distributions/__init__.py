@@ -1,5 +1,8 @@
 """Probability distributions with differentiable log-probabilities, after `torch.distributions`."""
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from rlgrad.distributions import constraints, kl_cross, kl_same, transforms
 from rlgrad.distributions.bernoulli import Bernoulli
 from rlgrad.distributions.categorical import (
@@ -75,3 +78,19 @@ __all__ = [
     "register_kl",
     "transforms",
 ]
+
+_LATER = {
+    "heavy": "FisherSnedecor HalfCauchy InverseGamma Pareto Weibull",
+    "kumaraswamy": "Kumaraswamy",
+    "trials": "Multinomial NegativeBinomial",
+}
+_MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}
+__all__ += list(_MODULE_OF)
+
+
+def __getattr__(name: str) -> _Any:
+    """What few programs use is imported when it is first asked for."""
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'rlgrad.distributions' has no attribute {name!r}")
+    found = globals()[name] = getattr(_import_module(f"rlgrad.distributions.{_MODULE_OF[name]}"), name)
+    return found

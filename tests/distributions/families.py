@@ -150,4 +150,38 @@ FAMILIES = {
         [_normal(3, 5), _normal(3, 5, 2), _positive(5, 2)],
         _normal(3, 2),
     ),
+    "half-cauchy": (_named("HalfCauchy", "scale"), [_positive(3, 4)], _positive(3, 4)),
+    "inverse gamma": (
+        _named("InverseGamma", "concentration", "rate"),
+        [_positive(3, 4), _positive(4)],
+        _positive(3, 4),
+    ),
+    "pareto": (_named("Pareto", "scale", "alpha"), [_unit(3, 4), _positive(4)], 1 + _positive(3, 4)),
+    "weibull": (_named("Weibull", "scale", "concentration"), [_positive(3, 4), 1 + _positive(4)], _positive(3, 4)),
+    "kumaraswamy": (
+        _named("Kumaraswamy", "concentration1", "concentration0"),
+        [_unit(3, 4), _positive(4)],
+        _unit(3, 4),
+    ),
+    "student ratio": (_named("FisherSnedecor", "df1", "df2"), [_positive(3, 4), 4 * _positive(4)], _positive(3, 4)),
+    "negative binomial of probs": (
+        _named("NegativeBinomial", "total_count", "probs"),
+        [_positive(3, 4), _unit(3, 4)],
+        _source.integers(0, 6, (3, 4)) * 1.0,
+    ),
+    "negative binomial of logits": (
+        _named("NegativeBinomial", "total_count", "logits"),
+        [_positive(3, 4), _normal(3, 4)],
+        _source.integers(0, 6, (3, 4)) * 1.0,
+    ),
+    "multinomial of probs": (
+        lambda d, probs: d.Multinomial(5, probs=probs),
+        [_simplex(3, 4)],
+        _source.multinomial(5, [0.1, 0.2, 0.3, 0.4], 3) * 1.0,
+    ),
+    "multinomial of logits": (
+        lambda d, logits: d.Multinomial(5, logits=logits),
+        [_normal(3, 4)],
+        _source.multinomial(5, [0.1, 0.2, 0.3, 0.4], 3) * 1.0,
+    ),
 }
