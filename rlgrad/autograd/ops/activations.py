@@ -37,6 +37,12 @@ def _hard_gate(xp: Any, a: Any) -> Any:
     return np.minimum(gate, _SIX[a.dtype]) / _SIX[a.dtype]
 
 
+def _hardswish_forward(xp: Any, a: Any) -> Any:
+    gate = _hard_gate(xp, a)
+    gate *= a
+    return gate
+
+
 _THREE, _SIX = Constant(3), Constant(6)
 _SIXTH = float(np.float32(1 / 6))  # PyTorch's slope is of single precision
 _hardtanh = Op(
@@ -46,9 +52,16 @@ _hardtanh = Op(
 )
 
 
+def _leaky_relu_forward(xp: Any, a: Any, slope: float) -> Any:
+    below = xp.asarray(a * slope)
+    if 0 <= slope <= 1:
+        return xp.maximum(a, below, out=below if below.dtype == a.dtype else None)
+    return select(xp, a > 0, a, below)
+
+
 _leaky_relu = Op(
     "leaky_relu",
-    lambda xp, a, slope: xp.maximum(a, a * slope) if 0 <= slope <= 1 else xp.where(a > 0, a, a * slope),
+    lambda xp, a, slope: _leaky_relu_forward(xp, a, slope),
     (lambda ns, g, a, slope: ns.leaky_relu_gradient(g, a, slope),),
 )
 
@@ -90,7 +103,7 @@ _hardsigmoid = unary(
 )
 _hardswish = unary(
     "hardswish",
-    lambda xp, a: a * _hard_gate(xp, a),
+    lambda xp, a: _hardswish_forward(xp, a),
     lambda ns, g, a: g * ns.hardswish_slope(a),
     methods=False,
     in_place=False,
