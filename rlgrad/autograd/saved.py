@@ -90,6 +90,11 @@ def pack(node: Node) -> None:
         node.__class__ = _packed_class(kind)
 
 
+def packed_like(node: Node, kind: Any) -> type[Node]:
+    """The class for a node of another kind whose saved tensors went through hooks if those of ``node`` did."""
+    return _packed_class(kind) if isinstance(node, _PackedNode) else kind
+
+
 def protect(node: Node, array: Any) -> None:
     """Before memory is written in place: copy it where a hook kept the tensor as it was."""
     if not isinstance(node, _PackedNode) or node.saved is FREED:

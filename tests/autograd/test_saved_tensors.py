@@ -281,3 +281,25 @@ def test_views_made_without_recording_and_several_views_at_once_are_not_written_
     with library.no_grad():
         first.mul_(3)
     assert base[0].item() == 3.0
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda lib, x: lib.nn.functional.linear(x, x[0]),
+        lambda lib, x: lib.nn.functional.max_pool1d(x, 2),
+        lambda lib, x: lib.nn.functional.pairwise_distance(x, x * x),
+        lambda lib, x: lib.nn.functional.binary_cross_entropy(x, x.detach(), weight=x.detach()),
+    ],
+)
+def test_results_named_as_a_whole_keep_what_hooks_packed(function: Any) -> None:
+    found = []
+    for library in (rlgrad, torch):
+        x = library.linspace(0.1, 0.9, 12).reshape(2, 2, 3).requires_grad_()
+        with library.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            y = function(library, x)
+        name = y.grad_fn.name()
+        y.sum().backward()
+        found.append((name, x.grad.numpy()))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-4)

@@ -12,6 +12,7 @@ from rlgrad.autograd.ops.inplace import check_inplace, maybe_inplace
 from rlgrad.autograd.ops.pointwise import relu
 from rlgrad.autograd.ops.smooth_activations import celu, elu, selu
 from rlgrad.autograd.ops.softmax import softmax
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.constants import ONE, ZERO, Constant, limited
@@ -253,14 +254,14 @@ def rrelu(
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
+        return renamed(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
     if inplace:
         check_inplace(input)
     array = input._array
     xp = module_of(array)
     slopes = default_generator.on(xp).random(array.shape) * (upper - lower) + lower
     factor = xp.where(array > 0, 1, slopes).astype(array.dtype)
-    return maybe_inplace(input, input * wrap(factor), inplace)
+    return maybe_inplace(input, renamed(input * wrap(factor), "RreluWithNoiseBackward0"), inplace)
 
 
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:

@@ -14,6 +14,7 @@ from rlgrad.autograd.ops.convolution import Extents
 from rlgrad.autograd.ops.max_pooling import _max_pool, _plane_gather_op
 from rlgrad.autograd.ops.resampling import along_dims, area_matrix
 from rlgrad.autograd.ops.windows import spatial_extents
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -38,11 +39,13 @@ def _bounds(size: int, out: int) -> list[tuple[int, int]]:
 
 def _adaptive_avg(name: str, input: Tensor, output_size: Any, rank: int) -> Tensor:
     spatial, out = _adaptive(name, input, output_size, rank)
+    node = "SqueezeBackward1" if rank == 1 else f"AdaptiveAvgPool{rank}DBackward0"
     if all(m and n % m == 0 for n, m in zip(spatial, out, strict=True)):
         kernel = tuple([n // m for n, m in zip(spatial, out, strict=True)])
-        return apply(_avg_pool, (input,), (kernel, kernel, (0,) * rank, out, 1.0 / math.prod(kernel)))
+        result = apply(_avg_pool, (input,), (kernel, kernel, (0,) * rank, out, 1.0 / math.prod(kernel)))
+        return renamed(result, "MeanBackward1" if rank > 1 and math.prod(out) == 1 else node)
     bands = [area_matrix(n, m) for n, m in zip(spatial, out, strict=True)]
-    return along_dims(input, bands, f"AdaptiveAvgPool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
+    return along_dims(input, bands, node)
 
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
@@ -62,6 +65,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 def _adaptive_max(name: str, input: Tensor, output_size: Any, rank: int, return_indices: bool) -> Any:
     spatial, out = _adaptive(name, input, output_size, rank)
+    node = "SqueezeBackward1" if rank == 1 else f"AdaptiveMaxPool{rank}DBackward0"
     array = input._array
     xp = module_of(array)
     if xp is np and 0 < array.size <= small_pools.LIMIT and min(out):
@@ -69,10 +73,10 @@ def _adaptive_max(name: str, input: Tensor, output_size: Any, rank: int, return_
         found = None if table is None else small_pools.maxima(array, table, out)
         if found is not None:
             places = wrap(found[1])
-            values = apply(_plane_gather_op, (input, places), (rank,))
+            values = renamed(apply(_plane_gather_op, (input, places), (rank,)), node)
             return (values, places) if return_indices else values
     indices = wrap(_places_of_maxima(xp, array, out))
-    values = apply(_plane_gather_op, (input, indices), (rank,))
+    values = renamed(apply(_plane_gather_op, (input, indices), (rank,)), node)
     return (values, indices) if return_indices else values
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.windows import absent, covered, out_extents, padded, spatial_extents, window_parts
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
@@ -159,7 +160,8 @@ def _pool_avg(
                 start, end = np.maximum(start, 0), np.minimum(end, n)
             factors.append(tuple((1.0 / (end - start)).tolist()))
         scale = tuple(factors)
-    return apply(_avg_pool, (input,), (kernel, steps, pad, out, scale))
+    result = apply(_avg_pool, (input,), (kernel, steps, pad, out, scale))
+    return result if rank == 2 else renamed(result, "SqueezeBackward1" if rank == 1 else "AvgPool3DBackward0")
 
 
 def avg_pool1d(

@@ -15,7 +15,7 @@ from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 from rlgrad.backend.random import Generator, default_generator
 
-_dropout = Op("dropout", lambda xp, a, kept: a * kept, (lambda ns, g, kept: g * kept, None))
+_dropout = Op("dropout", lambda xp, a, kept: a * kept, (lambda ns, g, kept: g * kept, None), node="MulBackward0")
 
 
 def _kept(input: Tensor, p: float, shape: tuple[int, ...], generator: Generator | None) -> Any:
@@ -115,7 +115,10 @@ def _alpha_drop(input: Tensor, p: float, training: bool, inplace: bool, whole_ch
     if inplace:
         check_inplace(input)
     kept = _kept(input, p, _features(input) if whole_channels else input._array.shape, None)
-    scale = 0.0 if p == 1 else 1 / math.sqrt((_SATURATION * _SATURATION * p + 1) * (1 - p))
+    if p == 1:
+        result = apply(_dropout, (input, wrap(kept)))
+        return assign(input, result) if inplace else result
+    scale = 1 / math.sqrt((_SATURATION * _SATURATION * p + 1) * (1 - p))
     shift = (kept - 1) * (_SATURATION * scale) + _SATURATION * scale * p
     result = apply(_dropout, (input, wrap(kept * scale))) + wrap(shift)
     return assign(input, result) if inplace else result

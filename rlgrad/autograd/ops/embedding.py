@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.spatial import _add_axis, _add_axis_op
+from rlgrad.autograd.ops.writing import recorded_as
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of, to_host
@@ -139,6 +140,7 @@ def _summed(rows: Tensor, bags: np.ndarray, count: int) -> Tensor:
     return apply(_add_axis_op, (rows, wrap(module_of(rows._array).asarray(bags))), (count, 0))
 
 
+@recorded_as("EmbeddingBagBackward0")
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

@@ -14,6 +14,7 @@ from rlgrad.autograd.ops.creation import ones
 from rlgrad.autograd.ops.joining import stack
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.shape import broadcast_tensors
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
 
@@ -148,6 +149,7 @@ def grid_sample(
     out = tuple(grid.shape[1:-1])
     xp, dtype = module_of(input._array), input._array.dtype
     sizes = _column(xp, spatial, dtype)
+    node = f"GridSampler{rank}DBackward0"
     planes = input.reshape(batch, channels, math.prod(spatial))
     points = grid.reshape(batch, math.prod(out), rank).transpose(1, 2).flip(1)
     position = _pixels(points, sizes, corners)
@@ -158,7 +160,7 @@ def grid_sample(
         values = _taken(planes, place)
         if zeros:
             values = values * wrap(inside[:, None].astype(dtype))
-        return (values + position.sum() * 0).reshape(batch, channels, *out)
+        return renamed((values + position.sum() * 0).reshape(batch, channels, *out), node)
     floor = xp.floor(position._array)
     share = position - wrap(floor)
     weights = stack(_cubic_weights(share) if mode == "bicubic" else [1 - share, share], 2)
@@ -171,7 +173,7 @@ def grid_sample(
         weight = _combined(weight, weights[:, i], operator.mul)
     if zeros:
         weight = weight * wrap(inside.astype(dtype))
-    return (_taken(planes, place) * weight.unsqueeze(1)).sum(2).reshape(batch, channels, *out)
+    return renamed((_taken(planes, place) * weight.unsqueeze(1)).sum(2).reshape(batch, channels, *out), node)
 
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:

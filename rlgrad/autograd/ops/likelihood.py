@@ -141,12 +141,14 @@ def nll_loss(
         return nll_loss(input, target.long(), weight, None, ignore_index, None, reduction)
     if x.ndim == 1 and t.shape in ((), (1,)):
         rows = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)
-        return rows.reshape(())
+        return renamed(rows.reshape(()), "NllLossBackward0")
     ignored = _lookup(input, target, weight, ignore_index)
     if x.ndim > 2:
         flat = input.movedim(1, -1).reshape(-1, x.shape[1])
         result = apply(_nll_loss, (flat, target.reshape(-1), weight), (reduction, ignored))
-        return result.reshape(t.shape) if reduction == "none" else result
+        if reduction == "none":
+            result = result.reshape(t.shape)
+        return renamed(result, "ViewBackward0" if reduction == "none" and x.ndim != 4 else "NllLoss2DBackward0")
     return apply(_nll_loss, (input, target, weight), (reduction, ignored))
 
 
@@ -209,7 +211,7 @@ def cross_entropy(
         losses = _of_probabilities(log_softmax(input, dim), target, weight, label_smoothing)
         if reduction == "mean":
             return renamed(losses.sum() / max(losses.numel(), 1), "DivBackward1")
-        return reduced(losses, reduction)
+        return renamed(reduced(losses, reduction), "NegBackward0")
     if input.ndim == 2 and not label_smoothing and target._array.dtype == np.int64:
         ignored = _lookup(input, target, weight, ignore_index)
         return apply(_cross_entropy, (input, target, weight), (reduction, ignored))
@@ -301,7 +303,8 @@ def binary_cross_entropy(
     reduction = check_reduction(reduction, size_average, reduce)
     if weight is None:
         return apply(_bce, (input, target), (reduction,))
-    return reduced(apply(_bce, (input, target), ("none",)) * weight, reduction)
+    weighted = reduced(apply(_bce, (input, target), ("none",)) * weight, reduction)
+    return renamed(weighted, "BinaryCrossEntropyBackward0")
 
 
 _bce_with_logits = Op(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
@@ -72,7 +73,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     x, w = input._array, weight._array
     if w.ndim != 2 or x.ndim == 0 or x.shape[-1] != w.shape[1] or x.dtype is not w.dtype:
         _refuse_linear(input, weight)
-    return apply(_linear, (input, weight, bias))
+    result = apply(_linear, (input, weight, bias))
+    if bias is None or x.ndim != 2:
+        node = ("SqueezeBackward4", "MmBackward0", "UnsafeViewBackward0")[min(x.ndim, 3) - 1]
+        return renamed(result, node if bias is None else "ViewBackward0")
+    return result
 
 
 def _refuse_linear(input: Tensor, weight: Tensor) -> None:

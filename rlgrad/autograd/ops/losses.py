@@ -20,6 +20,7 @@ from rlgrad.autograd.ops.reduction import check_reduction, reduced
 from rlgrad.autograd.ops.shape import broadcast_tensors
 from rlgrad.autograd.ops.smooth_activations import logsigmoid
 from rlgrad.autograd.ops.special import xlogy
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
@@ -48,7 +49,7 @@ def kl_div(
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The ``p``-norm of ``x1 - x2 + eps`` along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
+    return renamed((x1 - x2 + eps).norm(p, -1, keepdim), "NormBackward1")
 
 
 def _cosine_forward(xp: Any, a: Any, b: Any, dim: int, eps: float) -> Any:

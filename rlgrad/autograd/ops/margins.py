@@ -202,7 +202,7 @@ def multi_margin_loss(
     if len(shape) < 2 and target._array.size == 1:
         rows = input.reshape(1, -1)
         losses = multi_margin_loss(rows, target.reshape(1), p, margin, weight, reduction="none").reshape(target.shape)
-        return reduced(losses, reduction)
+        return renamed(reduced(losses, reduction), "MultiMarginLossBackward0")
     if len(shape) != 2 or target._array.shape != shape[:1]:
         raise RuntimeError(
             "multi_margin_loss: target tensor should be 1-D with size equal to the input's batch size. Expected target size "
@@ -265,7 +265,7 @@ def multilabel_margin_loss(
         )
     if input.ndim < 2:
         losses = multilabel_margin_loss(input.reshape(1, -1), target.reshape(1, -1), reduction="none")
-        return reduced(losses.reshape(()), reduction)
+        return renamed(reduced(losses.reshape(()), reduction), "MultilabelMarginLossBackward0")
     labels = target._array
     xp = module_of(labels)
     sample, position = (xp.cumsum(labels < 0, 1) == 0).nonzero()

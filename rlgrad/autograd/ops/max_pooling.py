@@ -14,7 +14,7 @@ import numpy as np
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.windows import absent, covered, out_extents, padded, spatial_extents, window_parts
-from rlgrad.autograd.ops.writing import weigh_by_index
+from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.kernels import jit
@@ -162,6 +162,8 @@ def _max_pooling(rank: int, dims: str) -> Callable[..., Any]:
         pad, spread = extents(padding, rank, "padding"), extents(dilation, rank, "dilation")
         out = out_extents(name, spatial, kernel, steps, pad, spread, ceil_mode)
         values, indices = apply(_max_pool, (input,), (kernel, steps, pad, spread, out))
+        if rank != 2:
+            renamed(values, "SqueezeBackward1" if rank == 1 else "MaxPool3DWithIndicesBackward0")
         return (values, indices) if return_indices else values
 
     pool.__name__ = pool.__qualname__ = name

@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.modes import no_grad
 from rlgrad.autograd.ops.inplace import assign
 from rlgrad.autograd.ops.reductions import mean_forward
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import kernels
@@ -253,7 +254,7 @@ def batch_norm(
         scale = (running_var + eps).rsqrt()
         scale = scale if weight is None else scale * weight
         result = (input - running_mean.reshape(affine)) * scale.reshape(affine)
-        return result if bias is None else result + bias.reshape(affine)
+        return renamed(result if bias is None else result + bias.reshape(affine), "NativeBatchNormBackward0")
     points = math.prod(shape[2:])
     count = shape[0] * points
     if count == 1:
@@ -295,7 +296,8 @@ def instance_norm(
     """
     shape = input._array.shape
     if not use_input_stats:
-        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+        result = batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+        return renamed(result, "ViewBackward0")
     batch, channels, points = shape[0], shape[1], math.prod(shape[2:])
     if points == 1:
         raise ValueError(
@@ -309,7 +311,7 @@ def instance_norm(
         if running_var is not None:
             variance = (1 / (rstd._array * rstd._array) - eps) * (points / (points - 1))
             _move(running_var, variance.mean(0).reshape(-1), momentum)
-    return out
+    return renamed(out, "ViewBackward0")
 
 
 def _rms_forward(xp: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
@@ -322,7 +324,7 @@ def _rms_vjp(ns: Any, g: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
     return (g - normal * ns.mean(g * normal, axes, True)) * rstd
 
 
-_rms_norm = Op("rms_norm", _rms_forward, (_rms_vjp,), node="FusedRmsNormBackward0")
+_rms_norm = Op("rms_norm", _rms_forward, (_rms_vjp,), node="MulBackward0")
 
 
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:

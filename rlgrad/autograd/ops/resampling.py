@@ -250,7 +250,7 @@ def interpolate(
         return renamed(input, f"UpsampleNearest{'Exact' if mode == 'nearest-exact' else ''}{rank}DBackward0")
     if mode == "area":
         means = [area_matrix(n, m) for n, m in zip(spatial, out, strict=True)]
-        return along_dims(input, means, f"AdaptiveAvgPool{rank}DBackward0")
+        return along_dims(input, means, f"AdaptiveAvgPool{rank}DBackward0" if rank > 1 else "SqueezeBackward1")
     matrix = (_SMOOTHED if antialias else _MATRICES)[mode]
     needed = [
         n != m or (mode == "bicubic" and scale not in (None, 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.convolution import Extents, extents
 from rlgrad.autograd.ops.max_pooling import _plane_gather_op, _plane_scatter_op, flat_planes
 from rlgrad.autograd.ops.windows import absent, spatial_extents
+from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -53,7 +54,8 @@ def _max_unpool(
     out = _unpooled(default, output_size, steps, rank)
     if places.size and not 0 <= int(places.min()) <= int(places.max()) < math.prod(out):
         raise RuntimeError(f"{name}: found an invalid max index, beyond the {math.prod(out)} elements of {list(out)}")
-    return apply(_plane_scatter_op, (input, indices), (out, True))
+    result = apply(_plane_scatter_op, (input, indices), (out, True))
+    return renamed(result, "SqueezeBackward1" if rank == 1 else f"MaxUnpool{rank}DBackward0")
 
 
 def max_unpool1d(
@@ -146,6 +148,7 @@ def _fractional(
     values = apply(_plane_gather_op, (batched, chosen), (rank,))
     if batched is not input:
         values, chosen = values.squeeze(0), chosen.squeeze(0)
+    renamed(values, f"FractionalMaxPool{rank}DBackward0")
     return (values, chosen) if return_indices else values
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
-from rlgrad.autograd.ops.writing import combine_at
+from rlgrad.autograd.ops.writing import combine_at, renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend.devices import module_of
@@ -170,7 +170,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             raise RuntimeError("Padding value causes wrapping around more than once.")
     if any(low or high for low, high in longer):
         input = apply(_border_op, (input,), (longer, mode))
-    return apply(_pad, (input,), (cut, 0.0)) if shorter else input
+    elif not shorter and not any(low or high for low, high in cut):
+        input = input.clone()
+    result = apply(_pad, (input,), (cut, 0.0)) if shorter else input
+    if mode == "circular":
+        return renamed(result, "torch::autograd::CopySlices")
+    return renamed(result, f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{count}DBackward0")
 
 
 def _columns(xp: Any, a: Any, kernel: Extents, stride: Extents, pads: Extents, dilation: Extents) -> Any:
@@ -323,7 +328,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups."
         )
     split = input.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
-    return split.transpose(1, 2).reshape(shape)
+    return renamed(split.transpose(1, 2).contiguous().view(shape), "ChannelShuffleBackward0")
 
 
 __all__: Sequence[str] = ["channel_shuffle", "fold", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold"]

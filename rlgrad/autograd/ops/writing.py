@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.graph import VIEW, Node
+from rlgrad.autograd.graph import VIEW, Node, OutputOf
 from rlgrad.autograd.modes import modes
 from rlgrad.autograd.ops.inplace import check_inplace, check_memory, check_overlap, overlap_fault, rebase, repeats
 from rlgrad.autograd.ops.places import broadcast, flat_places
@@ -107,9 +107,16 @@ def named_node(name: str) -> type[Node]:
 
 def renamed(tensor: Tensor, name: str) -> Tensor:
     """A new tensor whose node goes by the name that PyTorch gives the whole operation."""
-    edge = edge_of(tensor)
+    edge: Any = edge_of(tensor)
     if edge is not None:
-        edge.__class__ = named_node(name)
+        if edge.__class__ is OutputOf:
+            edge = edge.edges[0]
+        kind = named_node(name)
+        if edge.plan is None:
+            from rlgrad.autograd.saved import packed_like
+
+            kind = packed_like(edge, kind)
+        edge.__class__ = kind
     return tensor
 
 
