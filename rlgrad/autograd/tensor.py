@@ -224,7 +224,9 @@ class Tensor:
         return strides if dim is None else strides[dim]
 
     def storage_offset(self) -> int:
-        base = self._view.base._array if self._view is not None else self._array
+        if self._view is None:
+            return 0
+        base = self._view.base._array
         address = lambda a: a.__array_interface__["data"][0] if isinstance(a, _ndarray) else a.data.ptr  # noqa: E731
         return (address(self._array) - address(base)) // self._array.itemsize
 

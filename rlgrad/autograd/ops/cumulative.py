@@ -197,9 +197,10 @@ def _running(xp: Any, a: Any, dim: int, name: str) -> tuple[Any, Any]:
     if not a.ndim:
         return a.copy(), xp.zeros((), np.int64)
     values = _accumulated(xp, name, a, dim)
-    hits = (a == values) | (a != a)
-    positions = xp.arange(a.shape[dim]).reshape([-1 if i == dim else 1 for i in range(a.ndim)])
-    return values, _accumulated(xp, "maximum", xp.where(hits, positions, 0), dim)
+    hits = a == values
+    hits |= a != a
+    positions = xp.arange(a.shape[dim]).reshape(-1, *[1] * (a.ndim - dim - 1))
+    return values, _accumulated(xp, "maximum", hits * positions, dim)
 
 
 def _running_vjp(ns: Any, grads: Any, out1: Any, a_shape: Any, dim: int) -> Any:

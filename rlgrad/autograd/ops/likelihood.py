@@ -11,7 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.smooth_activations import softplus
-from rlgrad.autograd.ops.softmax import log_softmax
+from rlgrad.autograd.ops.softmax import log_softmax, log_softmax_forward
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -84,9 +84,7 @@ Op(
 
 
 def _cross_entropy_forward(xp: Any, a: Any, target: Any, weight: Any, reduction: str, ignore_index: int | None) -> Any:
-    shifted = a - a.max(1, keepdims=True)
-    shifted -= xp.log(xp.exp(shifted).sum(1, keepdims=True))
-    return _nll_forward(xp, shifted, target, weight, reduction, ignore_index)
+    return _nll_forward(xp, log_softmax_forward(xp, a, 1), target, weight, reduction, ignore_index)
 
 
 def _cross_entropy_vjp(

@@ -11,11 +11,17 @@ from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 
 
-def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
-    center = a - mean_forward(xp, a, dims, True)
+def _spread_and_mean(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    """The variance, and the mean with its dimensions kept."""
+    mean = mean_forward(xp, a, dims, True)
+    squares = a - mean
+    squares *= squares
     freedom = max(count_of(a.shape, dims) - correction, 0)
-    total = sum_forward(xp, center * center, dims, keepdim)
-    return total / a.dtype.type(freedom)
+    return sum_forward(xp, squares, dims, keepdim) / a.dtype.type(freedom), mean
+
+
+def _var_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> Any:
+    return _spread_and_mean(xp, a, dims, correction, keepdim)[0]
 
 
 def _var_vjp(ns: Any, g: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
@@ -86,12 +92,15 @@ def _moments(op: Op, name: str, input: Tensor, dim: Any, unbiased: Any, keepdim:
     return apply(op, (input,), (many_dims(dim, input._array.ndim), correction, keepdim))
 
 
-def _with_mean(forward: Any) -> Any:
-    def both(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
-        spread = xp.asarray(forward(xp, a, dims, correction, keepdim))
-        return spread, xp.asarray(mean_forward(xp, a, dims, keepdim))
+def _var_mean_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    spread, mean = _spread_and_mean(xp, a, dims, correction, keepdim)
+    spread = xp.asarray(spread)
+    return spread, mean.reshape(spread.shape)
 
-    return both
+
+def _std_mean_forward(xp: Any, a: Any, dims: Any, correction: Any, keepdim: bool) -> tuple[Any, Any]:
+    spread, mean = _var_mean_forward(xp, a, dims, correction, keepdim)
+    return xp.asarray(xp.sqrt(spread)), mean
 
 
 def _var_mean_vjp(ns: Any, grads: Any, a: Any, a_shape: Any, dims: Any, correction: Any, keepdim: Any) -> Any:
@@ -114,8 +123,8 @@ def _std_mean_vjp(
     return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
 
-_var_mean = Op("var_mean", _with_mean(_var.forward), (_var_mean_vjp,), multiple=True)
-_std_mean = Op("std_mean", _with_mean(_std.forward), (_std_mean_vjp,), multiple=True)
+_var_mean = Op("var_mean", _var_mean_forward, (_var_mean_vjp,), multiple=True)
+_std_mean = Op("std_mean", _std_mean_forward, (_std_mean_vjp,), multiple=True)
 
 
 @numpy_names

@@ -9,6 +9,7 @@ from rlgrad.autograd.ops.reduction import broadcast_target, check_reduction, red
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
+from rlgrad.backend.constants import limited
 
 
 def _mse_forward(xp: Any, a: Any, b: Any, reduction: str) -> Any:
@@ -35,7 +36,7 @@ def _bent(name: str, scale: Callable[[float], float]) -> Op:
 
     def forward(xp: Any, a: Any, b: Any, bend: float, reduction: str) -> Any:
         difference = a - b
-        inner = difference.clip(-bend, bend)
+        inner = limited(xp, difference, -bend, bend)
         losses = inner * -0.5
         losses += difference
         losses *= inner

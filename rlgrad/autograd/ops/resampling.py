@@ -160,11 +160,12 @@ _repeat_elements = Op(
 Op("sum_repeats", _gather_repeats, (lambda ns, g, factors: ns.repeat_elements(g, factors),))
 
 
-def _nearest(input: Tensor, dim: int, out: int, scale: float | None, offset: float) -> Tensor:
-    size = input.shape[dim]  # in single precision, as the places of ties depend on it
+@functools.lru_cache(64)
+def _nearest(size: int, out: int, scale: float | None, offset: float) -> np.ndarray:
+    """Which of ``size`` elements each of ``out`` repeats, in single precision, as the places of ties depend on it."""
     ratio = np.float32(1.0 / scale) if scale else np.float32(size) / np.float32(out)
     places = ((np.arange(out, dtype=np.float32) + np.float32(offset)) * ratio).astype(np.int64)
-    return _chosen(input, np.minimum(places, size - 1), dim)
+    return np.minimum(places, size - 1)
 
 
 def _extents(input: Tensor, size: Any, scale_factor: Any, recompute: bool | None) -> tuple[Any, list[float | None]]:
@@ -246,7 +247,8 @@ def interpolate(
         return apply_one(_repeat_elements, input, (tuple(ratios),))
     if mode.startswith("nearest"):
         for i in sorted(range(rank), key=lambda i: out[i] / spatial[i]):
-            input = _nearest(input, 2 + i, out[i], scales[i], 0.5 if mode == "nearest-exact" else 0.0)
+            places = _nearest(spatial[i], out[i], scales[i], 0.5 if mode == "nearest-exact" else 0.0)
+            input = _chosen(input, places, 2 + i)
         return renamed(input, f"UpsampleNearest{'Exact' if mode == 'nearest-exact' else ''}{rank}DBackward0")
     if mode == "area":
         means = [area_matrix(n, m) for n, m in zip(spatial, out, strict=True)]

@@ -33,7 +33,8 @@ def _softmax_forward(xp: Any, a: Any, dim: int) -> Any:
     return e
 
 
-def _log_softmax_forward(xp: Any, a: Any, dim: int) -> Any:
+def log_softmax_forward(xp: Any, a: Any, dim: int) -> Any:
+    """The logarithm of the softmax of a raw array."""
     if a.ndim == 0:
         return xp.zeros_like(a)
     z = a - _top(xp, a, dim) if a.size else a.copy()
@@ -52,7 +53,7 @@ _softmax = Op(
 )
 _log_softmax = Op(
     "log_softmax",
-    _log_softmax_forward,
+    log_softmax_forward,
     (lambda ns, g, out, a_shape, dim: g - ns.exp(out) * ns.sum(g, _dims(a_shape, dim), True),),
 )
 

@@ -86,7 +86,7 @@ Op("border_gradient", _border_gradient, (lambda ns, g, pads, mode: ns.border(g, 
 
 
 def _take_axis(xp: Any, a: Any, index: Any, dim: int) -> Any:
-    return xp.take(a, index, axis=dim)
+    return a.take(index, dim)
 
 
 def _add_axis(xp: Any, g: Any, index: Any, size: int, dim: int) -> Any:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import elementwise, method, public, unary
+from rlgrad.autograd.ops.define import binary, elementwise, method, public, unary
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend import dtypes
 from rlgrad.backend.kernels import elementary
+from rlgrad.backend.kernels.selecting import select
 from rlgrad.backend.special import special_of
 
 
@@ -126,21 +127,25 @@ def _floating(input: Tensor) -> Tensor:
 
 
 def _xlogy_forward(xp: Any, a: Any, b: Any) -> Any:
-    product = xp.where(a == 0, 0, a * xp.log(b))
-    dtype = a.dtype if hasattr(a, "dtype") else b.dtype
-    return xp.where(b != b, b, product).astype(dtype)
+    product = xp.asarray(a * (xp.log(b) if hasattr(b, "dtype") else float(np.log(b))))
+    zero = a == 0
+    if xp is np and not np.count_nonzero(zero):  # as most often
+        return product
+    return select(xp, xp.asarray(zero & (b == b)), 0, product)
 
 
-_xlogy = Op(
+_xlogy = binary(
     "xlogy",
     _xlogy_forward,
     (
         lambda ns, g, a, b: g * ns.where(ns.nothing_times_log(a, b), 0, ns.log(b)),
         lambda ns, g, a, b: g * (a / b),
     ),
+    kind="float",
+    methods=False,
 )
 Op("nothing_times_log", lambda xp, a, b: (a == 0) & (b <= 0), inputs=2)
-_xlogy_of_number = Op("xlogy_of_number", _xlogy_forward, (None, _xlogy.vjps[1]), node="XlogyBackward1")
+_xlogy_of_number = Op("xlogy_of_number", _xlogy_forward, (None, lambda ns, g, a, b: g * (a / b)), node="XlogyBackward1")
 _xlogy_number = Op(
     "xlogy_number",
     _xlogy_forward,
@@ -153,8 +158,10 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """``input * log(other)``, and zero where ``input`` is."""
     if not isinstance(input, Tensor) and not isinstance(other, Tensor):
         raise TypeError(f"xlogy(): expected a Tensor among the operands, got {input!r} and {other!r}")
-    op = (_xlogy if isinstance(other, Tensor) else _xlogy_number) if isinstance(input, Tensor) else _xlogy_of_number
-    result = elementwise(op, (input, other), "float")
+    if isinstance(input, Tensor) and isinstance(other, Tensor):
+        result = _xlogy(input, other)
+    else:
+        result = elementwise(_xlogy_number if isinstance(input, Tensor) else _xlogy_of_number, (input, other), "float")
     return result if out is None else write_out(out, result)
 
 
@@ -202,8 +209,12 @@ Op("sinc_slope", _sinc_slope_forward, (_sinc_curvature,))
 
 
 def _sinc_forward(xp: Any, a: Any) -> Any:
-    wide = a.astype(np.float32) if a.dtype == np.float16 else a
-    return xp.where(a == 0, 1, xp.sinc(wide)).astype(a.dtype)
+    angle = xp.asarray((a.astype(np.float32) if a.dtype == np.float16 else a) * math.pi)
+    zero = xp.asarray(a == 0)
+    if xp is not np or np.count_nonzero(zero):
+        angle = select(xp, zero, xp.asarray(1, angle.dtype), angle)
+        return select(xp, zero, xp.asarray(1, angle.dtype), xp.sin(angle) / angle).astype(a.dtype, copy=False)
+    return (xp.sin(angle) / angle).astype(a.dtype, copy=False)
 
 
 sinc = unary("sinc", _sinc_forward, lambda ns, g, a: g * ns.sinc_slope(a))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -36,11 +37,13 @@ def padded(xp: Any, a: Any, pad: Extents, cover: Extents, value: float) -> Any:
     return buffer
 
 
+@functools.lru_cache(256)
 def covered(out: Extents, kernel: Extents, stride: Extents, dilation: Extents) -> Extents:
     """How many elements all windows together reach over in each dimension."""
     return tuple([(n - 1) * s + d * (k - 1) + 1 for n, k, s, d in zip(out, kernel, stride, dilation, strict=True)])
 
 
+@functools.lru_cache(256)
 def out_extents(
     name: str,
     shape: Extents,

@@ -78,9 +78,11 @@ def _combined(g: Array, x: Array, factor: Array, center: Array, slope: Array, sh
     return out
 
 
-def _spread(a: Array, like: Array) -> Array:
-    """``a`` in the shape and dtype of ``like``, in memory of its own."""
-    return np.ascontiguousarray(np.broadcast_to(a, like.shape), like.dtype)
+def _spread(a: Array, shape: tuple[int, ...], like: Array) -> Array:
+    """``a`` broadcast to ``shape``, as an array of the shape and dtype of ``like`` in memory of its own."""
+    out = np.empty(shape, like.dtype)
+    out[...] = a
+    return out.reshape(like.shape)
 
 
 def planes(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tuple[Array, Array, Array]:
@@ -98,16 +100,17 @@ def planes(x: Array, weight: Array, bias: Array, groups: int, eps: float) -> tup
     axis = 2 if groups else 0
     shape = (batch, groups, channels // groups) if groups else means.shape
     local, count = means.reshape(shape).astype(np.float64), points * (shape[2] if groups else batch)
-    mean = local.mean(axis, keepdims=True)
+    mean = np.add.reduce(local, axis, keepdims=True)
+    mean /= shape[axis]
     local -= mean
-    spread = squares.reshape(shape).sum(axis, np.float64, keepdims=True) + points * (local * local).sum(
-        axis, keepdims=True
-    )
+    local *= local
+    spread = np.add.reduce(local, axis, keepdims=True)
+    spread *= points
+    spread += np.add.reduce(squares.reshape(shape), axis, np.float64, keepdims=True)
     rstd = 1 / np.sqrt(spread / count + eps)
-    scale = np.broadcast_to(rstd, shape).reshape(means.shape)
-    scale = _spread(scale if weight is None else scale * weight, means)
-    center = _spread(np.broadcast_to(mean, shape).reshape(means.shape), means)
-    out = _affine(x, center, scale, _spread(0 if bias is None else bias, means))
+    scale = _spread(rstd if weight is None else rstd * weight.reshape(shape[1:]), shape, means)
+    center = _spread(mean, shape, means)
+    out = _affine(x, center, scale, _spread(0 if bias is None else bias, means.shape, means))
     return out, np.squeeze(mean, axis).astype(x.dtype), np.squeeze(rstd, axis).astype(x.dtype)
 
 
@@ -117,25 +120,24 @@ def planes_adjoint(
     """Gradients of :func:`planes`, of the input, the weight and the bias."""
     batch, channels, points = x.shape
     shape: tuple[int, ...] = (batch, groups, channels // groups) if groups else (batch, channels)
-    flat = (batch, channels)
     axis = 2 if groups else 0
     rstd = np.expand_dims(rstd, axis).astype(np.float64)
-    center = _spread(np.broadcast_to(np.expand_dims(mean, axis), shape).reshape(flat), x[:, :, 0])
+    center = _spread(np.expand_dims(mean, axis), shape, x[:, :, 0])
     plain, weighted = _sums(g, x, center)
     along = weighted.reshape(shape) * rstd  # sums of g times the normalised input
-    factor = 1.0 if weight is None else np.broadcast_to(weight, flat).reshape(shape)
+    factor = 1.0 if weight is None else weight.reshape(shape[1:])
     count = points * (shape[2] if groups else batch)
     total = (plain.reshape(shape) * factor).sum(axis, keepdims=True) / count
     slope = (along * factor).sum(axis, keepdims=True) / count
     dx = _combined(
         g,
         x,
-        _spread(np.broadcast_to(rstd * factor, shape).reshape(flat), center),
+        _spread(rstd * factor, shape, center),
         center,
-        _spread(np.broadcast_to(-rstd * rstd * slope, shape).reshape(flat), center),
-        _spread(np.broadcast_to(-rstd * total, shape).reshape(flat), center),
+        _spread(-rstd * rstd * slope, shape, center),
+        _spread(-rstd * total, shape, center),
     )
-    return dx, along.reshape(flat).sum(0).astype(x.dtype), plain.sum(0)
+    return dx, along.reshape(batch, channels).sum(0).astype(x.dtype), plain.sum(0)
 
 
 def rows(x: Array, weight: Array, bias: Array, eps: float) -> tuple[Array, Array, Array]:
