@@ -194,6 +194,10 @@ def test_writing_is_torchs(shape, index, turned, value):
         "x[torch.zeros(2, dtype=torch.int16)]",
         "x[torch.ones(3, dtype=torch.uint8)]",
         "x[False, [0, 1]]",
+        "x[:0][False, [0, 1]]",
+        "x[:0, [9]]",
+        "x[..., ..., None]",
+        "x.requires_grad_()[-3:,]",
     ],
 )
 def test_unusual_indices_are_read_as_in_torch(name):
@@ -203,6 +207,7 @@ def test_unusual_indices_are_read_as_in_torch(name):
     ]
     if agree(*results):
         equal(*results)
+        assert (results[0].grad_fn and results[0].grad_fn.name()) == (results[1].grad_fn and results[1].grad_fn.name())
 
 
 @pytest.mark.parametrize(
@@ -220,6 +225,8 @@ def test_unusual_indices_are_read_as_in_torch(name):
         "x[[0]] = torch.tensor(1)",
         "x[x > 9] = torch.ones(3, dtype=torch.float64)",
         "x[[0]] = True",
+        "x[0, 0][torch.tensor(True)] = torch.tensor(1)",
+        "y = x[0, 0]; y[[0]] = y",
         "x[0:2][0] = 3",
         "x[[0, 0]] = torch.tensor([[1.0], [2.0]], dtype=torch.float64)",
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,17 +82,34 @@ def parse(array: Any, index: Any) -> tuple[tuple[Any, ...], tuple[Any, ...] | No
         return tuple(basic), None
     # Where nothing is read, PyTorch looks at no index.
     unread = any(i.__class__ is not slice and i.size == 0 for i in arrays)
-    nothing = unread or array.size == 0
+    nothing = unread or array.size == 0 or _leaves_nothing(basic, array.shape)
     for place, dim in unchecked:
         size, item = array.shape[dim], arrays[place]
         if unread and not size:
-            shape = np.broadcast_shapes(*[i.shape for i in arrays if i.__class__ is not slice])
+            try:
+                shape = np.broadcast_shapes(*[i.shape for i in arrays if i.__class__ is not slice])
+            except ValueError:
+                raise broadcast_fault(arrays) from None
             arrays[place] = module_of(array).zeros(shape, np.int64)
             continue
         arrays[place] = item % size if nothing and size else non_negative(item, size, dim)
     while isinstance(arrays[-1], slice):
         arrays.pop()
     return tuple(basic), tuple(arrays)
+
+
+def _leaves_nothing(basic: list[Any], shape: tuple[int, ...]) -> bool:
+    """Whether a slice of a basic index is empty."""
+    if basic.count(ALL) == len(basic):
+        return False
+    parts = zip([i for i in basic if i is not None], shape, strict=False)
+    return any(isinstance(item, slice) and not range(*item.indices(extent)) for item, extent in parts)
+
+
+def broadcast_fault(arrays: Sequence[Any]) -> IndexError:
+    """What is raised for index arrays whose shapes do not go together."""
+    shapes = ", ".join(str(list(i.shape)) for i in arrays if not isinstance(i, slice))
+    return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
 
 
 def _expanded(items: list[Any], ndim: int, used: int) -> list[Any]:
@@ -102,10 +120,8 @@ def _expanded(items: list[Any], ndim: int, used: int) -> list[Any]:
     rest = [item for item in items[at + 1 :] if item is not Ellipsis]
     if len(items) - at - 1 > len(rest) and ndim > used:
         second = next(i for i in range(at + 1, len(items)) if items[i] is Ellipsis)
-        if any(
-            item is not Ellipsis and item is not None and not (isinstance(item, slice) and item == ALL)
-            for item in items[second + 1 :]
-        ):
+        whole = Ellipsis, ALL, slice(None, None, 1)
+        if any(isinstance(item, np.ndarray) or item not in whole for item in items[second + 1 :]):
             raise IndexError("an index has an ellipsis after the one that already stands for all other dimensions")
     return [*items[:at], *[ALL] * (ndim - used), *rest]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import method, one_dim, public
-from rlgrad.autograd.ops.index_expressions import ALL, bounds, non_negative, parse
+from rlgrad.autograd.ops.index_expressions import ALL, bounds, broadcast_fault, non_negative, parse
 from rlgrad.autograd.ops.inplace import check_inplace, check_memory, overlap_fault, with_out, write_out
 from rlgrad.autograd.ops.parts import alias, slice_op, slice_select, slice_unsqueeze
 from rlgrad.autograd.ops.places import INT64, largest
@@ -75,7 +75,7 @@ def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
             continue
         if isinstance(item, slice):
             extent = shape[dim]
-            if isinstance(index, slice) or item.indices(extent) != (0, extent, 1):
+            if isinstance(index, slice) or item.start or item.indices(extent) != (0, extent, 1):
                 op = slice_op
         else:
             op = slice_select
@@ -85,11 +85,6 @@ def _view(self: Tensor, index: Any, basic: tuple[Any, ...]) -> Tensor:
 
 def _whole(basic: tuple[Any, ...]) -> bool:
     return basic.count(ALL) == len(basic)
-
-
-def _broadcast_fault(arrays: tuple[Any, ...]) -> IndexError:
-    shapes = ", ".join(str(list(i.shape)) for i in arrays if not isinstance(i, slice))
-    return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -108,13 +103,13 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     try:
         return apply_one(_index, part, (arrays,))
     except IndexError:
-        raise _broadcast_fault(arrays) from None
+        raise broadcast_fault(arrays) from None
 
 
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if index is True:
         index = None
-    if value is self or index is self:
+    if (value is self or index is self) and (self._array.ndim or _is_mask(index)):
         value = _not_itself(index, value)
     basic, arrays = parse(self._array, index)
     check_inplace(self)
@@ -171,7 +166,7 @@ def _is_mask(index: Any) -> bool:
     if isinstance(index, list):
         return bool(index) and all(isinstance(i, bool) for i in index)
     return (
-        index.dtype.name in ("bool", "uint8")
+        index.dtype.name in ("bool", "uint8") and index._array.ndim > 0
         if isinstance(index, Tensor)
         else isinstance(index, bool) or (isinstance(index, np.ndarray) and index.dtype == bool)
     )
@@ -191,7 +186,7 @@ def _fitted(part: Tensor, value: Tensor, arrays: tuple[Any, ...]) -> Tensor:
     try:  # broadcast_shapes alone would take longer than all the rest
         chosen = places[0].shape if len(places) == 1 else np.broadcast_shapes(*[i.shape for i in places])
     except ValueError:
-        raise _broadcast_fault(arrays) from None
+        raise broadcast_fault(arrays) from None
     shape = part._array.shape
     adjacent = not builtins.any(isinstance(i, slice) for i in arrays[first:])
     others = tuple([n for k, n in enumerate(shape) if k >= len(arrays) or isinstance(arrays[k], slice)])
