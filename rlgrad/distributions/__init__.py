@@ -80,9 +80,15 @@ __all__ = [
 ]
 
 _LATER = {
+    "constraint_registry": "biject_to constraint_registry transform_to",
     "heavy": "FisherSnedecor HalfCauchy InverseGamma Pareto Weibull",
     "kumaraswamy": "Kumaraswamy",
+    "logistic": "LogisticNormal",
     "trials": "Multinomial NegativeBinomial",
+    "vector_transforms": (
+        "AbsTransform IndependentTransform LowerCholeskyTransform PositiveDefiniteTransform PowerTransform "
+        "SoftmaxTransform StickBreakingTransform"
+    ),
 }
 _MODULE_OF = {name: module for module, names in _LATER.items() for name in names.split()}
 __all__ += list(_MODULE_OF)
@@ -92,5 +98,6 @@ def __getattr__(name: str) -> _Any:
     """What few programs use is imported when it is first asked for."""
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'rlgrad.distributions' has no attribute {name!r}")
-    found = globals()[name] = getattr(_import_module(f"rlgrad.distributions.{_MODULE_OF[name]}"), name)
+    module = _import_module(f"rlgrad.distributions.{_MODULE_OF[name]}")
+    found = globals()[name] = module if name == _MODULE_OF[name] else getattr(module, name)
     return found

@@ -45,6 +45,8 @@ class Constraint:
         test: `test(array)` is true for the elements inside, over all axes but the last `event_dim`.
         is_discrete: whether the set is countable.
         event_dim: how many trailing axes make up one member.
+        made_by: the function of this module that made it, if one did.
+        bounds: its smallest and largest number, as far as there are such.
 
     Example:
         >>> import rlgrad
@@ -52,9 +54,22 @@ class Constraint:
         tensor([ True, False])
     """
 
-    def __init__(self, name: str, test: Callable[[Any], Any], is_discrete: bool = False, event_dim: int = 0) -> None:
+    base_constraint: Constraint
+    reinterpreted_batch_ndims: int
+
+    def __init__(
+        self,
+        name: str,
+        test: Callable[[Any], Any],
+        is_discrete: bool = False,
+        event_dim: int = 0,
+        made_by: Callable[..., Constraint] | None = None,
+        bounds: tuple[Any, Any] = (None, None),
+    ) -> None:
         self.name, self._test = name, test
         self.is_discrete, self.event_dim = is_discrete, event_dim
+        self.made_by = made_by
+        self.lower_bound, self.upper_bound = bounds
 
     def check(self, value: Tensor) -> Tensor:
         """Which members of `value: (*batch_shape, *event)` lie in the set, as booleans of shape `batch_shape`."""
@@ -74,17 +89,20 @@ def _shown(bound: Any) -> Any:
 
 def greater_than(lower_bound: Any) -> Constraint:
     """Numbers above `lower_bound`."""
-    return Constraint(f"GreaterThan(lower_bound={_shown(lower_bound)})", lambda v: v > _raw(lower_bound))
+    name = f"GreaterThan(lower_bound={_shown(lower_bound)})"
+    return Constraint(name, lambda v: v > _raw(lower_bound), made_by=greater_than, bounds=(lower_bound, None))
 
 
 def greater_than_eq(lower_bound: Any) -> Constraint:
     """Numbers not below `lower_bound`."""
-    return Constraint(f"GreaterThanEq(lower_bound={_shown(lower_bound)})", lambda v: v >= _raw(lower_bound))
+    name = f"GreaterThanEq(lower_bound={_shown(lower_bound)})"
+    return Constraint(name, lambda v: v >= _raw(lower_bound), made_by=greater_than_eq, bounds=(lower_bound, None))
 
 
 def less_than(upper_bound: Any) -> Constraint:
     """Numbers below `upper_bound`."""
-    return Constraint(f"LessThan(upper_bound={_shown(upper_bound)})", lambda v: v < _raw(upper_bound))
+    name = f"LessThan(upper_bound={_shown(upper_bound)})"
+    return Constraint(name, lambda v: v < _raw(upper_bound), made_by=less_than, bounds=(None, upper_bound))
 
 
 def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
@@ -92,6 +110,8 @@ def interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     return Constraint(
         f"Interval(lower_bound={_shown(lower_bound)}, upper_bound={_shown(upper_bound)})",
         lambda v: (v >= _raw(lower_bound)) & (v <= _raw(upper_bound)),
+        made_by=interval,
+        bounds=(lower_bound, upper_bound),
     )
 
 
@@ -100,6 +120,8 @@ def half_open_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     return Constraint(
         f"HalfOpenInterval(lower_bound={_shown(lower_bound)}, upper_bound={_shown(upper_bound)})",
         lambda v: (v >= _raw(lower_bound)) & (v < _raw(upper_bound)),
+        made_by=half_open_interval,
+        bounds=(lower_bound, upper_bound),
     )
 
 
@@ -115,12 +137,15 @@ def integer_interval(lower_bound: int, upper_bound: int) -> Constraint:
 def independent(base: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     """Arrays whose members along the last `reinterpreted_batch_ndims` axes all lie in `base`."""
     axes = tuple(range(-reinterpreted_batch_ndims, 0))
-    return Constraint(
+    result = Constraint(
         f"IndependentConstraint({base!r}, {reinterpreted_batch_ndims})",
         lambda v: base.check(wrap(v)).numpy().all(axes) if axes else base.check(wrap(v)).numpy(),
         base.is_discrete,
         base.event_dim + reinterpreted_batch_ndims,
+        independent,
     )
+    result.base_constraint, result.reinterpreted_batch_ndims = base, reinterpreted_batch_ndims
+    return result
 
 
 def _is_one_hot(v: Any) -> Any:

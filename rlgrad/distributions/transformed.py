@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions import constraints
@@ -60,11 +58,10 @@ class TransformedDistribution(Distribution):
         self.base_dist = base_distribution
         self._events = max(whole.codomain.event_dim, events + whole.codomain.event_dim - wanted)
         shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
-        for transform in self.transforms:
-            for bound in ("loc", "scale"):
-                shape = np.broadcast_shapes(shape, tuple(getattr(getattr(transform, bound, None), "shape", ())))
+        shape = whole.forward_shape(shape)
         split = len(shape) - self._events
-        base_batch = shape[: len(shape) - len(base_distribution.event_shape)]
+        base_shape = whole.inverse_shape(shape)
+        base_batch = base_shape[: len(base_shape) - len(base_distribution.event_shape)]
         if base_batch != tuple(base_distribution.batch_shape):
             self.base_dist = base_distribution.expand(base_batch)
         super().__init__(shape[:split], shape[split:], validate_args)
@@ -74,7 +71,7 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int]) -> Any:
         new = super().expand(batch_shape)
-        shape = (*batch_shape, *self.event_shape)
+        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self.event_shape))
         new.base_dist = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
         return new
 

@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import rlgrad
 from rlgrad import Tensor
 from rlgrad.distributions import constraints
@@ -23,7 +25,11 @@ __all__ = [
     "SoftplusTransform",
     "TanhTransform",
     "Transform",
+    "identity_transform",
 ]
+
+
+Shape = tuple[int, ...]
 
 
 class Transform(ABC):
@@ -83,6 +89,14 @@ class Transform(ABC):
         """The inverse map."""
         return _Inverse(self)
 
+    def forward_shape(self, shape: Shape) -> Shape:
+        """The shape of `f(x)` for an `x` of this shape."""
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        """The shape of `x` for an `f(x)` of this shape."""
+        return shape
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -121,6 +135,12 @@ class _Inverse(Transform):
 
     def _inverse(self, y: Tensor) -> Tensor:
         return self._forward(y)
+
+    def forward_shape(self, shape: Shape) -> Shape:
+        return self._forward.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        return self._forward.forward_shape(shape)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -self._forward.log_abs_det_jacobian(y, x)
@@ -216,6 +236,11 @@ class AffineTransform(Transform):
     def sign(self) -> Any:
         return self.scale.sign() if isinstance(self.scale, Tensor) else (self.scale > 0) - (self.scale < 0)
 
+    def forward_shape(self, shape: Shape) -> Shape:
+        return np.broadcast_shapes(shape, *[tuple(b.shape) for b in (self.loc, self.scale) if isinstance(b, Tensor)])
+
+    inverse_shape = forward_shape
+
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
 
@@ -272,6 +297,16 @@ class ComposeTransform(Transform):
     def sign(self) -> Any:
         return math.prod([part.sign for part in self.parts])
 
+    def forward_shape(self, shape: Shape) -> Shape:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Shape) -> Shape:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
     def _call(self, x: Tensor) -> Tensor:
         for part in self.parts:
             x = part(x)
@@ -299,3 +334,24 @@ class ComposeTransform(Transform):
 
     def _equals(self, other: Any) -> bool:
         return self.parts == other.parts
+
+
+_LATER = (
+    "AbsTransform",
+    "IndependentTransform",
+    "LowerCholeskyTransform",
+    "PositiveDefiniteTransform",
+    "PowerTransform",
+    "SoftmaxTransform",
+    "StickBreakingTransform",
+)
+identity_transform = ComposeTransform([])
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs use is imported when it is first asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module 'rlgrad.distributions.transforms' has no attribute {name!r}")
+    from rlgrad.distributions import vector_transforms
+
+    return getattr(vector_transforms, name)

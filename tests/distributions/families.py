@@ -184,4 +184,14 @@ FAMILIES = {
         [_normal(3, 4)],
         _source.multinomial(5, [0.1, 0.2, 0.3, 0.4], 3) * 1.0,
     ),
+    "normal by stick-breaking": (
+        _named("LogisticNormal", "loc", "scale"),
+        [_normal(3, 3), _positive(3)],
+        _simplex(3, 4),
+    ),
+    "transformed by a power": (
+        _transformed(("ExpTransform",), ("PowerTransform", 2.5)),
+        [_normal(3, 4), _positive(4)],
+        _positive(3, 4),
+    ),
 }
