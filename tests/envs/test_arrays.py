@@ -39,14 +39,14 @@ def test_whole_episodes_equal_gymnasiums_step_for_step(env_id, copies):
             expected_obs, reward, ended, cut, _ = single.step(actions[index])
             done = terminated[index] or truncated[index]
             seen = infos["final_obs"][index] if done else obs[index]
-            np.testing.assert_allclose(seen, expected_obs, rtol=2e-5, atol=1e-6)
+            np.testing.assert_allclose(seen, expected_obs, rtol=2e-5, atol=5e-6)
             np.testing.assert_allclose(rewards[index], reward, rtol=1e-6)
             assert (bool(terminated[index]), bool(truncated[index])) == (ended, cut)
             if done:
                 episodes, terminations = episodes + 1, terminations + int(ended)
                 single.reset()
                 single.unwrapped.state = start_of(env_id, envs.state[:, index])
-    assert episodes >= 3, "the test saw too little"
+    assert episodes >= 3
     assert terminations or env_id == "Pendulum-v1"
 
 
