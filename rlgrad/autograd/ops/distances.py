@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.linalg import _norm_forward, sum_to, vector_norm
+from rlgrad.autograd.ops.linalg import norm_forward, sum_to, vector_norm
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -98,7 +98,7 @@ def _pdist_forward(xp: Any, a: Any, p: float) -> Any:
         columns = xp.ascontiguousarray(a.T)
         for first, second, below, pairs in _row_blocks(xp, count, features):
             difference = columns[:, first, None] - columns[:, None, second]
-            out[pairs] = _norm_forward(xp, difference, p, (0,), False)[below]
+            out[pairs] = norm_forward(xp, difference, p, (0,), False)[below]
     return out
 
 

@@ -130,11 +130,12 @@ def _pair(a: _Term, b: _Term, keep: str) -> _Term:
     (x, s), (y, t) = a, b
     x, s = _summed(x, s, keep + t)
     y, t = _summed(y, t, keep + s)
-    size = dict(zip(s, x.shape, strict=True))
-    for c, n in zip(t, y.shape, strict=True):  # extents of one broadcast
+    size = dict(zip(s, x._array.shape, strict=True))
+    for c, n in zip(t, y._array.shape, strict=True):  # extents of one broadcast
         size[c] = n if size.get(c, 1) == 1 else size[c]
     both = [c for c in s if c in t]
-    narrow = [c for c in both if 1 in (x.shape[s.index(c)], y.shape[t.index(c)]) and size[c] != 1]
+    xs, ys = x._array.shape, y._array.shape
+    narrow = [c for c in both if 1 in (xs[s.index(c)], ys[t.index(c)]) and size[c] != 1]
     if narrow:
         for c in narrow:
             if x.shape[s.index(c)] == 1:
@@ -142,18 +143,21 @@ def _pair(a: _Term, b: _Term, keep: str) -> _Term:
             else:
                 y, t = y.squeeze(t.index(c)), t.replace(c, "")
         return _pair((x, s), (y, t), keep)
-    batch = "".join(c for c in both if c in keep)
-    inner = "".join(c for c in both if c not in keep)
-    left = "".join(c for c in s if c not in t)
-    right = "".join(c for c in t if c not in s)
-    count = lambda letters: math.prod(size[c] for c in letters)  # noqa: E731
+    batch = "".join([c for c in both if c in keep])
+    inner = "".join([c for c in both if c not in keep])
+    left = "".join([c for c in s if c not in t])
+    right = "".join([c for c in t if c not in s])
     if not inner:
         order = batch + left + right
         return _ordered(x, s, order) * _ordered(y, t, order), order
-    p = _ordered(x, s, batch + left + inner).reshape(count(batch), count(left), count(inner))
-    q = _ordered(y, t, batch + inner + right).reshape(count(batch), count(inner), count(right))
-    product = (p.squeeze(0) @ q.squeeze(0)) if count(batch) == 1 else p @ q
-    return product.reshape(*[size[c] for c in batch + left + right]), batch + left + right
+    count, m, k, n = [math.prod([size[c] for c in letters]) for letters in (batch, left, inner, right)]
+    p = _merged(_ordered(x, s, batch + left + inner), (m, k) if count == 1 else (count, m, k))
+    q = _merged(_ordered(y, t, batch + inner + right), (k, n) if count == 1 else (count, k, n))
+    return (p @ q).reshape(*[size[c] for c in batch + left + right]), batch + left + right
+
+
+def _merged(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
+    return tensor if tensor._array.shape == shape else tensor.reshape(*shape)
 
 
 def _sublist(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:

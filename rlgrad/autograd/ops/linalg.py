@@ -221,7 +221,7 @@ def vector_norm(
     return result if out is None else write_out(out, result, True)
 
 
-def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
+def norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
     if p == 2:
         if dims is None and not keepdim and a.flags.c_contiguous:
             flat = a.reshape(-1)
@@ -239,7 +239,7 @@ def _norm_forward(xp: Any, a: Any, p: float, dims: Any, keepdim: bool) -> Any:
     return (abs(a) ** p).sum(axis=dims, keepdims=keepdim) ** (1 / p)
 
 
-def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any, keepdim: Any) -> Any:
+def norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any, keepdim: Any) -> Any:
     if p == 0:
         return ns.zeros_like(a)
     g, out = spread(ns, g, a_shape, dims, keepdim), spread(ns, out, a_shape, dims, keepdim)
@@ -255,6 +255,6 @@ def _norm_vjp(ns: Any, g: Any, a: Any, out: Any, a_shape: Any, p: Any, dims: Any
     return g * ns.where(out == 0, ns.zeros_like(slope), slope)
 
 
-_norm = Op("vector_norm", _norm_forward, (_norm_vjp,), node="LinalgVectorNormBackward0")
+_norm = Op("vector_norm", norm_forward, (norm_vjp,), node="LinalgVectorNormBackward0")
 
-__all__ = public(globals(), internal=["sum_to"])
+__all__ = public(globals(), internal=["norm_forward", "norm_vjp", "sum_to"])

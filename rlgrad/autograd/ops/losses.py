@@ -9,6 +9,7 @@ from typing import Any
 from rlgrad.autograd.ops.ctc import ctc_loss
 from rlgrad.autograd.ops.define import one_dim
 from rlgrad.autograd.ops.margins import (
+    cosine_embedding_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
     multi_margin_loss,
@@ -91,32 +92,6 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not array.ndim:
         return cosine_similarity(x1.reshape(1), x2.reshape(1), 0, eps)
     return apply(_cosine_similarity, (x1, x2), (dim, eps))
-
-
-def cosine_embedding_loss(
-    input1: Tensor,
-    input2: Tensor,
-    target: Tensor,
-    margin: float = 0.0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Tensor:
-    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
-
-    Args:
-        input1, input2: ``(batch, features)`` or ``(features,)``.
-    """
-    if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
-        raise RuntimeError(
-            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
-            f"{list(input1.shape)} and {list(input2.shape)}."
-        )
-    eps = 1e-12
-    dot, a, b = (input1 * input2).sum(-1), (input1 * input1).sum(-1) + eps, (input2 * input2).sum(-1) + eps
-    cosine = dot / (a * b).sqrt()
-    near = where(target == 1, 1 - cosine, 0.0)
-    return reduced(near + where(target == -1, (cosine - margin).clamp_min(0), 0.0), reduction, size_average, reduce)
 
 
 def triplet_margin_loss(

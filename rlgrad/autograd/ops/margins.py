@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error
+from rlgrad.autograd.ops.places import extremes
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.writing import add_at, renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
+from rlgrad.backend.kernels.selecting import select
 
 
 def _alike(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -130,6 +132,64 @@ def margin_ranking_loss(
     return renamed(result, _LAST_STEP.get(reduction, "ClampMinBackward0"))
 
 
+_TINY = 1e-12  # keeps the angle with a vector of length zero finite
+
+
+def _cosine_forward(xp: Any, a: Any, b: Any, target: Any, margin: float, reduction: str) -> Any:
+    lengths = ((a * a).sum(-1) + _TINY) * ((b * b).sum(-1) + _TINY)
+    cosine = (a * b).sum(-1) / xp.sqrt(lengths)
+    near = select(xp, target == 1, 1 - cosine, a.dtype.type(0))
+    return reduced_array(near + select(xp, target == -1, xp.maximum(cosine - margin, 0), a.dtype.type(0)), reduction)
+
+
+def _cosine_vjp(
+    ns: Any, g: Any, wants: Any, a: Any, b: Any, target: Any, a_shape: Any, margin: float, reduction: str
+) -> tuple[Any, ...]:
+    last = (len(a_shape) - 1,)
+    first, second = ns.sum(a * a, last, True) + _TINY, ns.sum(b * b, last, True) + _TINY
+    lengths = ns.sqrt(first * second)
+    cosine = ns.sum(a * b, last, True) / lengths
+    target = ns.reshape(target, (*target.shape, 1))
+    slope = ns.mask((target == -1) & (cosine >= margin), a) - ns.mask(target == 1, a)
+    g = g if reduction != "none" else ns.reshape(g, slope.shape)
+    slope = slope * weight_of(g, slope.shape, reduction)
+    return (
+        slope * (b / lengths - a * (cosine / first)) if wants[0] else None,
+        slope * (a / lengths - b * (cosine / second)) if wants[1] else None,
+        None,
+    )
+
+
+_cosine_embedding = Op("cosine_embedding_loss", _cosine_forward, _cosine_vjp, inputs=3)
+_LAST_STEPS = {"none": "AddBackward0", "mean": "MeanBackward0", "sum": "SumBackward0"}  # of which PyTorch's is made
+
+
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: float = 0.0,
+    size_average: Any = None,
+    reduce: Any = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """``1 - cos`` where the target is 1, ``max(0, cos - margin)`` where it is -1.
+
+    Args:
+        input1, input2: ``(batch, features)`` or ``(features,)``.
+    """
+    if target.ndim + 1 != input1.ndim or input1.ndim != input2.ndim:
+        raise RuntimeError(
+            f"{target.ndim}D target tensor expects {target.ndim + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
+        )
+    if target._edge is not None:
+        target = target.detach()
+    reduction = check_reduction(reduction, size_average, reduce)
+    losses = _applied(_cosine_embedding, (input1, input2, target), (margin, reduction))
+    return renamed(losses, _LAST_STEPS[reduction])
+
+
 # Of several classes: each that is not a sample's own should score lower by the margin
 
 
@@ -209,7 +269,8 @@ def multi_margin_loss(
             f"{list(shape[:1])} but got {list(target.shape)}"
         )
     labels = target._array
-    if labels.size and not (int(labels.min()) >= 0 and int(labels.max()) < shape[1]):
+    low, high = extremes(labels) if labels.size else (0, -1)
+    if low < 0 or high >= shape[1]:
         raise RuntimeError(f"multi_margin_loss: target out of range: classes are 0 to {shape[1] - 1}")
     if weight is not None and weight._edge is not None:
         weight = weight.detach()
@@ -276,6 +337,7 @@ def multilabel_margin_loss(
 
 
 __all__ = [
+    "cosine_embedding_loss",
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "multi_margin_loss",

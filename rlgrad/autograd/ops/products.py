@@ -197,11 +197,18 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             )
     rest = [i for i in range(a.ndim) if i not in first]
     others = [j for j in range(b.ndim) if j not in second]
-    count = math.prod(a.shape[i] for i in first)
+    count = math.prod([a.shape[i] for i in first])
     shape = [a.shape[i] for i in rest] + [b.shape[j] for j in others]
-    left = a.permute(*rest, *first).reshape(math.prod(a.shape[i] for i in rest), count)
-    right = b.permute(*second, *others).reshape(count, math.prod(b.shape[j] for j in others))
+    left = _as_matrix(a, [*rest, *first], (math.prod([a.shape[i] for i in rest]), count))
+    right = _as_matrix(b, [*second, *others], (count, math.prod([b.shape[j] for j in others])))
     return mm(left, right).reshape(*shape)
+
+
+def _as_matrix(tensor: Tensor, order: list[int], shape: tuple[int, int]) -> Tensor:
+    """The dimensions in this order, merged into two."""
+    if order != sorted(order):
+        tensor = tensor.permute(*order)
+    return tensor if tensor._array.shape == shape else tensor.reshape(*shape)
 
 
 @with_out(cast=True)

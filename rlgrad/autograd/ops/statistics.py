@@ -11,10 +11,10 @@ import numpy as np
 from rlgrad.autograd.ops.define import method, one_dim, public
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
-from rlgrad.autograd.ops.linalg import vector_norm
-from rlgrad.autograd.ops.pointwise import where
+from rlgrad.autograd.ops.linalg import norm_forward, norm_vjp, vector_norm
 from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.writing import combine_at, renamed
+from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
@@ -97,6 +97,30 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     return renamed(vector_norm(input - other, p), "DistBackward0")
 
 
+def _slice_norms(p: float, a_shape: tuple[int, ...], dim: int) -> tuple[float, tuple[int, ...], bool]:
+    """What the norm of each slice along ``dim`` takes."""
+    return float(p), tuple([d for d in range(len(a_shape)) if d != dim]), True
+
+
+def _renorm_forward(xp: Any, a: Any, p: float, dim: int, maxnorm: float) -> Any:
+    norms = norm_forward(xp, a, *_slice_norms(p, a.shape, dim))
+    return a * xp.where(norms > maxnorm, maxnorm / (norms + _TINY), 1).astype(a.dtype)
+
+
+def _renorm_vjp(ns: Any, g: Any, a: Any, a_shape: Any, p: float, dim: int, maxnorm: float) -> Any:
+    _, dims, _ = options = _slice_norms(p, a_shape, dim)
+    norms = ns.vector_norm(a, *options)
+    beyond, bounded = norms > maxnorm, norms + _TINY
+    along = ns.sum(g * a, dims, True) * (maxnorm / (bounded * bounded))
+    return g * ns.where(beyond, maxnorm / bounded, 1) - norm_vjp(
+        ns, ns.where(beyond, along, 0), a, norms, a_shape, *options
+    )
+
+
+_TINY = 1e-7  # keeps the factor of a slice of zeros finite
+_renorm = Op("renorm", _renorm_forward, (_renorm_vjp,))
+
+
 @method
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None) -> Tensor:
     """``input`` with every slice along ``dim`` whose ``p``-norm exceeds ``maxnorm`` scaled down to it."""
@@ -106,12 +130,12 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | N
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if input.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.ndim} dimensions")
-    dim = one_dim(dim, input.ndim)
-    norms = vector_norm(input, p, tuple(d for d in range(input.ndim) if d != dim), True)
-    result = input * where(
-        norms > maxnorm, maxnorm / (norms + 1e-7), wrap(module_of(input._array).ones_like(norms._array))
-    )
-    result = renamed(result, "RenormBackward0")
+    if not input.is_floating_point():
+        raise RuntimeError(f"renorm: expected a floating point tensor, got {input.dtype!r}; convert it with .float()")
+    if input.element_size() < 4:  # squares of halves overflow
+        result = renorm(input.float(), p, dim, maxnorm).to(input.dtype)
+        return result if out is None else write_out(out, result, True)
+    result = apply_one(_renorm, input, (p, one_dim(dim, input.ndim), maxnorm))
     return result if out is None else write_out(out, result, True)
 
 
