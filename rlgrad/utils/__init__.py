@@ -9,6 +9,6 @@ __all__ = ["checkpoint", "dlpack"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "data":  # loaded when first asked for
-        return importlib.import_module("rlgrad.utils.data")
+    if name in ("data", "tensorboard"):  # loaded when first asked for
+        return importlib.import_module(f"rlgrad.utils.{name}")
     raise AttributeError(f"module 'rlgrad.utils' has no attribute {name!r}")
