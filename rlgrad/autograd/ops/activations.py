@@ -207,7 +207,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
 
 _prelu = Op(
     "prelu",
-    lambda xp, a, weight: xp.maximum(a, ZERO.beside(xp, a)) + xp.minimum(a, ZERO.beside(xp, a)) * weight,
+    lambda xp, a, weight: limited(xp, a, 0, None) + limited(xp, a, None, 0) * weight,
     (
         lambda ns, g, a, weight: g * (ns.positive(a) * (1 - weight) + weight),
         lambda ns, g, a: g * ns.where(ns.positive(a), 0, a),

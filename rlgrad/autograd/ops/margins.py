@@ -161,7 +161,6 @@ def _cosine_vjp(
 
 
 _cosine_embedding = Op("cosine_embedding_loss", _cosine_forward, _cosine_vjp, inputs=3)
-_LAST_STEPS = {"none": "AddBackward0", "mean": "MeanBackward0", "sum": "SumBackward0"}  # of which PyTorch's is made
 
 
 def cosine_embedding_loss(
@@ -187,7 +186,7 @@ def cosine_embedding_loss(
         target = target.detach()
     reduction = check_reduction(reduction, size_average, reduce)
     losses = _applied(_cosine_embedding, (input1, input2, target), (margin, reduction))
-    return renamed(losses, _LAST_STEPS[reduction])
+    return renamed(losses, _LAST_STEP.get(reduction, "AddBackward0"))
 
 
 # Of several classes: each that is not a sample's own should score lower by the margin

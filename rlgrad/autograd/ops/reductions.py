@@ -9,6 +9,7 @@ import numpy as np
 from rlgrad.autograd.ops.define import many_dims, method, numpy_names, public, spread
 from rlgrad.autograd.ops.inplace import write_out
 from rlgrad.autograd.ops.linalg import vector_norm
+from rlgrad.autograd.ops.linear import ones
 from rlgrad.autograd.ops.strided import diagonal_op
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
@@ -37,7 +38,18 @@ def mean_vjp(ns: Any, g: Any, a_shape: Any, dims: Any, keepdim: Any) -> Any:
 
 
 def sum_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:
-    return xp.add.reduce(a, dims, None, None, keepdim) if xp is np else a.sum(axis=dims, keepdims=keepdim)
+    """The sum of a raw array over some dimensions, or over all."""
+    if xp is not np:
+        return a.sum(axis=dims, keepdims=keepdim)
+    if a.size >= _ENOUGH and dims is None and a.dtype.char in "fd" and a.flags.c_contiguous:
+        flat, whole = a.reshape(-1), a.size // _ROW * _ROW
+        total = np.add.reduce(flat[:whole].reshape(-1, _ROW).dot(ones(_ROW, a.dtype))) + np.add.reduce(flat[whole:])
+        return total.reshape((1,) * a.ndim) if keepdim else total
+    return xp.add.reduce(a, dims, None, None, keepdim)
+
+
+_ENOUGH = 1 << 15  # elements from which on BLAS sums rows of them three times as fast as NumPy sums them all
+_ROW = 2048
 
 
 def mean_forward(xp: Any, a: Any, dims: Any, keepdim: bool) -> Any:

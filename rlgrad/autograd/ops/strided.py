@@ -137,9 +137,25 @@ def _places(xp: Any, shape: Any, size: Any, stride: Any, offset: int, geometry: 
     return strided(memory, size, tuple([s * 8 for s in stride]), offset * 8)
 
 
+def _distinct(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether no two elements of a tensor share memory, as far as its strides show."""
+    reach = 0
+    for step, n in sorted(zip(strides, shape, strict=True)):
+        if n > 1:
+            if step <= reach:
+                return False
+            reach += (n - 1) * step
+    return True
+
+
 def _as_strided_into(
     xp: Any, g: Any, shape: tuple[int, ...], size: Any, stride: Any, offset: int, geometry: Any
 ) -> Any:
+    strides, start, extent = geometry
+    if _distinct(size, stride) and _distinct(shape, strides):
+        memory, item = xp.zeros(extent, g.dtype), g.itemsize
+        strided(memory, size, tuple([s * item for s in stride]), offset * item)[...] = g
+        return xp.ascontiguousarray(strided(memory, shape, tuple([s * item for s in strides]), start * item))
     places = _places(xp, shape, size, stride, offset, geometry)
     known = places >= 0
     out = xp.zeros(shape, g.dtype)

@@ -14,7 +14,7 @@ from rlgrad.autograd.ops.parts import chunk_extent, parts_of, split_op
 from rlgrad.autograd.ops.shape import shape_argument
 from rlgrad.autograd.ops.strided import strided
 from rlgrad.autograd.ops.writing import renamed
-from rlgrad.autograd.registry import Op, apply
+from rlgrad.autograd.registry import REGISTRY, Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 from rlgrad.backend import devices, dtypes
 from rlgrad.backend.devices import module_of
@@ -102,8 +102,9 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor of the same kind with one value everywhere."""
-    result = input.clone().fill_(value)
-    return renamed(result, "FillBackward1" if isinstance(value, Tensor) else "FillBackward0")
+    if isinstance(value, Tensor):
+        return renamed(input.clone().fill_(value), "FillBackward1")
+    return renamed(apply_one(REGISTRY["fill"], input, (value,)), "FillBackward0")
 
 
 def _resize(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
