@@ -37,6 +37,11 @@ def _bent(name: str, scale: Callable[[float], float]) -> Op:
     def forward(xp: Any, a: Any, b: Any, bend: float, reduction: str) -> Any:
         difference = a - b
         inner = limited(xp, difference, -bend, bend)
+        if reduction != "none" and difference.dtype.itemsize > 2:
+            first, second = difference.reshape(-1), inner.reshape(-1)
+            total = second.dot(first) - second.dot(second) * first.dtype.type(0.5)
+            total = total * first.dtype.type(scale(bend))
+            return total / first.dtype.type(first.size) if reduction == "mean" else total
         losses = inner * -0.5
         losses += difference
         losses *= inner
