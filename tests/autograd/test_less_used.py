@@ -353,3 +353,50 @@ def test_made_tensors_keep_their_bounds() -> None:
     assert bool((apart != 0).all())
     with pytest.raises(ValueError, match="less than"):
         rlgrad.testing.make_tensor(1, dtype=rlgrad.float32, device="cpu", low=1, high=1)
+
+
+MEMORY: dict[str, Callable[[Any], Any]] = {
+    "bytes": lambda t: [f(t.zeros(2, 3).untyped_storage()) for f in (len, lambda s: s.nbytes(), lambda s: s.size())],
+    "bytes of a view": lambda t: t.zeros(2, 3)[1].untyped_storage().nbytes(),
+    "shared": lambda t: (lambda x: x[1:].untyped_storage().data_ptr() == x.detach().data_ptr())(t.zeros(4)),
+    "not shared": lambda t: (lambda x: x.clone().untyped_storage().data_ptr() == x.data_ptr())(t.zeros(4)),
+    "elements": lambda t: [t.arange(6).reshape(2, 3).t().storage().tolist(), t.zeros(4)[2:].storage().size()],
+    "order": lambda t: [
+        t.zeros(2, 3).dim_order(),
+        t.zeros(2, 3).t().dim_order(),
+        t.zeros(2, 3, 4).permute(1, 2, 0).dim_order(),
+    ],
+    "dense": lambda t: [t.ones(2).to_dense(), t.ones(2).to_dense(t.float64)],
+    "zero or not": lambda t: [t.zeros(1).is_nonzero(), t.ones(1, 1).is_nonzero()],
+    "many zeros": lambda t: t.zeros(2).is_nonzero(),
+    "shrunk": lambda t: t.arange(4.0).hardshrink(1.5),
+    "softmax without a dimension": lambda t: t.ones(2).softmax(),
+    "softmax of None": lambda t: t.softmax(t.ones(2), None),
+    "log_softmax without a dimension": lambda t: t.log_softmax(t.ones(2)),
+    "softmax in another dtype": lambda t: t.ones(2).softmax(0, t.float64),
+    **{
+        f"{name} of {ndim} dimensions, chosen": lambda t, name=name, ndim=ndim: getattr(t.nn.functional, name)(
+            t.arange(2.0**ndim).reshape((2,) * ndim)
+        )
+        for name in ("softmax", "log_softmax", "softmin")
+        for ndim in (1, 2, 3, 4)
+    },
+}
+
+
+@pytest.mark.parametrize("name", list(MEMORY))
+def test_a_call_about_memory_or_dimensions_gives_what_torch_gives(name: str) -> None:
+    mine, theirs = (outcome(t, MEMORY[name]) for t in (rlgrad, torch))
+    np.testing.assert_equal(type(mine), type(theirs))
+    if isinstance(theirs, tuple):
+        assert mine[:3] == theirs[:3]
+        np.testing.assert_allclose(mine[3], theirs[3], rtol=1e-6)
+    else:
+        assert repr(mine) == repr(theirs)
+
+
+def test_a_dimension_left_out_of_softmax_earns_a_warning() -> None:
+    with pytest.warns(UserWarning, match="dim=X"):
+        rlgrad.nn.functional.softmax(rlgrad.ones(2))
+    with pytest.warns(UserWarning, match="dim=X"):
+        rlgrad.nn.Softmax()(rlgrad.ones(2))

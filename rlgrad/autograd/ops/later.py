@@ -46,9 +46,13 @@ METHODS = {
         "angle conj conj_physical conj_physical_ frexp gcd gcd_ lcm lcm_ ldexp ldexp_ nextafter nextafter_ "
         "resolve_conj resolve_neg"
     ),
-    "methods": ("apply_ as_subclass fill_diagonal_ is_pinned is_same_size is_set_to is_shared map_ new pin_memory"),
+    "methods": (
+        "apply_ as_subclass dim_order fill_diagonal_ hardshrink is_nonzero is_pinned is_same_size is_set_to is_shared map_ "
+        "new pin_memory to_dense"
+    ),
     "probability": "igamma igamma_ igammac igammac_",
     "statistics": "corrcoef cov dist histogram renorm renorm_",
+    "storages": "storage untyped_storage",
     "view_copies": ("new_empty_strided nonzero_static resize_ resize_as_ sum_to_size unsafe_chunk unsafe_split"),
 }
 """Tensor methods by module of this package."""

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rlgrad.autograd.modes import no_grad
+from rlgrad.autograd.ops.activations import hardshrink
 from rlgrad.autograd.ops.creation import legacy_tensor
 from rlgrad.autograd.ops.inplace import check_inplace
 from rlgrad.autograd.ops.parts import alias
@@ -100,6 +101,21 @@ def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
     return wrap(memory)
 
 
+def _dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions from that of the largest steps in memory to that of the smallest."""
+    return tuple(sorted(range(self.ndim), key=lambda d: -self._array.strides[d]))
+
+
+def _is_nonzero(self: Tensor) -> bool:
+    """Whether a tensor of one element is not zero."""
+    return bool(self)
+
+
+def _to_dense(self: Tensor, dtype: Any = None) -> Tensor:
+    """The tensor itself, in another dtype if asked for: there are no sparse ones."""
+    return self if dtype is None else self.to(dtype)
+
+
 def _is_shared(self: Tensor) -> bool:
     """Whether other processes see the tensor's memory; a GPU's counts as shared."""
     return self.is_cuda
@@ -150,6 +166,7 @@ def _replaced(self: Tensor, function: Callable[..., Any], *others: Tensor) -> Te
 
 
 for _function in (
-    _as_subclass, _fill_diagonal_, _is_pinned, _pin_memory, _is_shared, _is_same_size, _is_set_to, _new, _map_, _apply_,
+    _as_subclass, _dim_order, _is_nonzero, _to_dense, _fill_diagonal_, _is_pinned, _pin_memory, _is_shared, _is_same_size, _is_set_to, _new, _map_, _apply_,
 ):  # fmt: skip
     setattr(Tensor, _function.__name__[1:], _function)
+Tensor.hardshrink = hardshrink  # type: ignore[attr-defined]

@@ -10,7 +10,6 @@ import numpy as np
 
 from rlgrad.autograd.ops.define import require_floating, unary
 from rlgrad.autograd.ops.inplace import maybe_inplace
-from rlgrad.autograd.ops.softmax import softmax
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 from rlgrad.backend.constants import ZERO
@@ -229,11 +228,6 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
-def softmin(input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3) -> Tensor:
-    """``softmax(-input)``."""
-    return softmax(-input, dim, dtype)
-
-
 __all__: Sequence[str] = [
     "celu",
     "elu",
@@ -242,7 +236,6 @@ __all__: Sequence[str] = [
     "mish",
     "selu",
     "silu",
-    "softmin",
     "softplus",
     "softsign",
     "tanhshrink",

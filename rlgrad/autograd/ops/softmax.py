@@ -60,29 +60,25 @@ _log_softmax = Op(
 
 @method
 @numpy_names
-def softmax(
-    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
-) -> Tensor:
+def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
     input = require_floating(input, "softmax") if dtype is None else input.to(dtype)
-    result = apply_one(_softmax, input, (_last(input, dim),))
+    result = apply_one(_softmax, input, (_one_dim(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
 @method
 @numpy_names
-def log_softmax(
-    input: Tensor, dim: int | None = None, dtype: Any = None, *, _stacklevel: int = 3, out: Tensor | None = None
-) -> Tensor:
+def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
     input = require_floating(input, "log_softmax") if dtype is None else input.to(dtype)
-    result = apply_one(_log_softmax, input, (_last(input, dim),))
+    result = apply_one(_log_softmax, input, (_one_dim(input, dim),))
     return result if out is None else write_out(out, result, True)
 
 
-def _last(input: Tensor, dim: int | None) -> int:
-    if dim is None:  # PyTorch's implicit choice
-        dim = 0 if input._array.ndim in (0, 1, 3) else 1
+def _one_dim(input: Tensor, dim: int) -> int:
+    if dim is None:
+        raise TypeError("softmax() and log_softmax() need a dimension, dim=..., got None")
     return one_dim(dim, input._array.ndim)
 
 

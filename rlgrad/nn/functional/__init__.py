@@ -23,11 +23,11 @@ from rlgrad.autograd.ops.regression import *
 from rlgrad.autograd.ops.resampling import *
 from rlgrad.autograd.ops.selections import *
 from rlgrad.autograd.ops.smooth_activations import *
-from rlgrad.autograd.ops.softmax import *
 from rlgrad.autograd.ops.spatial import *
 from rlgrad.nn.functional.activations import *
 from rlgrad.nn.functional.attention import *
 from rlgrad.nn.functional.features import *
 from rlgrad.nn.functional.linear_loss import *
+from rlgrad.nn.functional.softmax import *
 
 __all__ = [_name for _name, _value in globals().items() if isinstance(_value, _FunctionType)]
