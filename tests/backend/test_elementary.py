@@ -80,3 +80,13 @@ def test_derivatives_of_digamma_are_scipys(n):
     np.testing.assert_allclose(
         elementary.polygamma(n, x), pytest.importorskip("scipy.special").polygamma(n, x), rtol=2e-15
     )
+
+
+@pytest.mark.parametrize("scale", [1e-18, 1.0, 1e19])
+def test_hypotenuses_are_numpys(scale):
+    a, b = operands(scale)
+    b = b * np.float32(scale)
+    with np.errstate(all="ignore"):
+        for rows in (slice(None), slice(10, None)):  # with what is not finite, and without
+            found, expected = elementary.hypot(np, a[rows], b[rows]), np.hypot(a[rows], b[rows])
+            np.testing.assert_allclose(found, expected, rtol=3e-7)

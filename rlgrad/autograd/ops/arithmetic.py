@@ -372,7 +372,7 @@ atan2 = binary(
 )
 hypot = binary(
     "hypot",
-    "hypot",
+    lambda xp, a, b: elementary.hypot(xp, a, b),
     (lambda ns, g, a, out: g * (a / out), lambda ns, g, b, out: g * (b / out)),
     numbers="none",
     refuses="biu",

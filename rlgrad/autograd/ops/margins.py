@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.define import broadcast_error
-from rlgrad.autograd.ops.places import extremes
+from rlgrad.autograd.ops.places import largest
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.writing import add_at, renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply
@@ -268,8 +268,7 @@ def multi_margin_loss(
             f"{list(shape[:1])} but got {list(target.shape)}"
         )
     labels = target._array
-    low, high = extremes(labels) if labels.size else (0, -1)
-    if low < 0 or high >= shape[1]:
+    if labels.size and largest(labels.astype(np.int64, copy=False)) >= shape[1]:
         raise RuntimeError(f"multi_margin_loss: target out of range: classes are 0 to {shape[1] - 1}")
     if weight is not None and weight._edge is not None:
         weight = weight.detach()

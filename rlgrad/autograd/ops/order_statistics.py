@@ -90,13 +90,20 @@ def _mode_forward(xp: Any, a: Any, dim: int, keepdim: bool) -> Any:
     if not a.ndim:
         return with_index(xp, a, 0, dim, keepdim)
     rows = np.moveaxis(to_host(a), dim, -1)
-    flat = rows.reshape(-1, rows.shape[-1])
-    index = np.empty(len(flat), np.int64)
-    for i, row in enumerate(flat):
-        values, counts = np.unique(row, return_counts=True, equal_nan=False)
-        chosen = values[counts.argmax()]
-        index[i] = np.flatnonzero((row == chosen) | ((row != row) & (chosen != chosen)))[-1]
-    return with_index(xp, a, xp.asarray(index.reshape(rows.shape[:-1])), dim, keepdim)
+    last = rows.shape[-1] - 1
+    order = rows.argsort(-1, kind="stable")
+    ordered = np.take_along_axis(rows, order, -1)
+    places = np.arange(last + 1)
+    starts = np.zeros(rows.shape, np.int64)  # of the run of equal elements that each is part of
+    np.multiply(ordered[..., 1:] != ordered[..., :-1], places[1:], out=starts[..., 1:])
+    np.maximum.accumulate(starts, -1, out=starts)
+    ends = (places - starts).argmax(-1)[..., None]  # of the first of the longest runs
+    index = np.take_along_axis(order, ends, -1)
+    chosen = np.take_along_axis(rows, index, -1)
+    index = np.where(chosen == chosen, index, last)[
+        ..., 0
+    ]  # NaN counts once, and is chosen where there is nothing else
+    return with_index(xp, a, xp.asarray(index), dim, keepdim)
 
 
 _mode = Op("mode", _mode_forward, (at_index,), multiple=True)

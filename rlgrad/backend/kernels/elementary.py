@@ -79,6 +79,22 @@ remainder = _by_quotient(np.remainder, np.floor, True)
 fmod = _by_quotient(np.fmod, np.trunc, True)
 
 
+def hypot(xp: Any, a: Any, b: Any) -> Any:
+    """``sqrt(a * a + b * b)``; NumPy computes blocks in which the squares could overflow or vanish."""
+    vectors = _vectors(xp, a, b)
+    if vectors is None:
+        return xp.hypot(a, b)
+    out = np.empty_like(vectors[0])
+    for x, y, result in _blocks(*vectors, out):
+        np.multiply(x, x, out=result)
+        result += y * y
+        if result.min() > 1e-30 and result.max() < 1e37:
+            np.sqrt(result, out=result)
+        else:
+            np.hypot(x, y, out=result)
+    return out
+
+
 def _log_sum(name: str, power: str, scale: float) -> Callable[[Any, Any, Any], Any]:
     """Logarithm of the sum of two powers, the larger one taken out.
 
