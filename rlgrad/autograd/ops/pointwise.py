@@ -68,8 +68,11 @@ def _sign(xp: Any, a: Any) -> Any:
         return a.copy()
     if a.dtype.kind != "f":
         return xp.sign(a)
-    above, below = a > 0, a < 0  # a NaN has the sign 0
-    return xp.asarray(above.view(np.int8) - below.view(np.int8)).astype(a.dtype)
+    if a.size > 512:  # in a third of the time that sign() takes
+        return ((a > 0).view(np.int8) - (a < 0).view(np.int8)).astype(a.dtype)
+    out = xp.asarray(xp.sign(a))
+    xp.copyto(out, ZERO.beside(xp, a), where=a != a)  # a NaN has the sign 0
+    return out
 
 
 sign = unary("sign", _sign, zero_gradient, kind="same")

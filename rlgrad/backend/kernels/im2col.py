@@ -6,6 +6,7 @@ chunks that stay in the cache.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ Extents = tuple[int, ...]
 
 _CHUNK = 1 << 21  # bytes of gathered windows at a time: they are read back from the cache
 _ROWS = 64  # points of a sample from which on a matrix product for each sample is worth its while
+_FEW = 4096  # elements of windows that are scattered by their places in memory
 _FEW_CHANNELS = 4  # up to which windows are scattered plane by plane
 
 
@@ -128,6 +130,12 @@ def _scatter(xp: Any, geometry: Geometry, rows: Any, x: Any) -> None:
         return
     rank, inner = len(out), channels // groups
     windows = xp.swapaxes(rows.reshape(groups, batch, *out, rows.shape[-1]), 0, 1)
+    if xp is np and rows.size <= _FEW:
+        values = windows.reshape(batch, groups, -1, inner).swapaxes(1, 2).reshape(-1)
+        places = _buffer_places(geometry, batch, channels)
+        buffer = np.bincount(places, values, batch * math.prod(cover) * channels).astype(x.dtype)
+        _unpad(xp, buffer.reshape(batch, *cover, channels), low, part, x)
+        return
     buffer = xp.zeros((batch, *cover, groups, inner), x.dtype)
     # Kernels that are whole multiples of the stride are added block by block: fewer and longer runs.
     if all(k % s == 0 and d == 1 for k, s, d in zip(kernel, stride, dilation, strict=True)):
@@ -156,9 +164,26 @@ def _scatter(xp: Any, geometry: Geometry, rows: Any, x: Any) -> None:
             for offset, n, s, d in zip(offsets, out, stride, dilation, strict=True):
                 where.append(slice(offset * d, offset * d + (n - 1) * s + 1, s))
             buffer[tuple(where)] += windows[(slice(None),) * (1 + rank) + offsets]
+    _unpad(xp, buffer.reshape(batch, *cover, channels), low, part, x)
+
+
+def _unpad(xp: Any, buffer: Any, low: Extents, part: Extents, x: Any) -> None:
+    """Write what is not padding of ``buffer (batch, *cover, channels)`` to ``x``, whose channels come first."""
     place, part_of_x = _places(low, part)
-    flat = buffer.reshape(batch, *cover, channels)
-    x[(slice(None), slice(None), *part_of_x)] = xp.moveaxis(flat[(slice(None), *place)], -1, 1)
+    x[(slice(None), slice(None), *part_of_x)] = xp.moveaxis(buffer[(slice(None), *place)], -1, 1)
+
+
+@functools.lru_cache(64)
+def _buffer_places(geometry: Geometry, batch: int, channels: int) -> np.ndarray:
+    """Where in ``(batch, *cover, channels)`` the elements of all windows lie, ordered as the windows are."""
+    rank, place = len(geometry.out), np.zeros(1, np.int64)
+    axes = zip(geometry.cover, geometry.out, geometry.kernel, geometry.stride, geometry.dilation, strict=True)
+    for i, (size, m, k, s, d) in enumerate(axes):
+        shape = [1] * (2 * rank)
+        shape[i], shape[rank + i] = m, k
+        place = place * size + (np.arange(m)[:, None] * s + np.arange(k) * d).reshape(shape)
+    samples = np.arange(batch)[:, None, None] * math.prod(geometry.cover)
+    return ((samples + place.reshape(-1, 1)) * channels + np.arange(channels)).reshape(-1)
 
 
 def _scatter_planes(geometry: Geometry, g: np.ndarray, rows: np.ndarray, x: np.ndarray) -> None:
