@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -116,13 +118,41 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 
 def scalar_dtype(value: Any) -> dtype:
     """The dtype that a Python scalar stands for where no tensor of its category takes part."""
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, bool):
         return bool_
     if isinstance(value, (int, np.integer)):
         return int64
-    if isinstance(value, (float, np.floating)):
+    if isinstance(value, (float, np.floating, np.bool_)):  # NumPy's truth values are numbers to PyTorch
         return _default[0]
     raise TypeError(f"expected a tensor or a Python number, got {type(value).__name__}")
+
+
+def number_as(value: Any, kind: np.dtype[Any]) -> Any:
+    """A Python number as an element of a dtype: truncated, negative ones wrapped where there is no sign.
+
+    Raises:
+        RuntimeError: it lies beyond the dtype's range.
+    """
+    if kind.kind == "b":
+        return bool(value)
+    if kind.kind == "f":
+        fits = not math.isfinite(value) or abs(value) <= _limits(kind)[1]
+        value = float(value)
+    else:
+        low, high = _limits(kind)
+        whole = not isinstance(value, (float, np.floating))  # only whole numbers wrap
+        fits = math.isfinite(value) and (low if low or not whole else -high) <= value <= high
+        value = int(value) % (high + 1) if fits and not low else value
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow: {value}")
+    return value if kind.kind == "f" else int(value)
+
+
+@functools.lru_cache(32)
+def _limits(kind: np.dtype[Any]) -> tuple[Any, Any]:
+    if kind.kind == "f":
+        return float(np.finfo(kind).min), float(np.finfo(kind).max)
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
 
 
 def result_type(*operands: Any) -> dtype:

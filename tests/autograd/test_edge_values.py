@@ -346,6 +346,36 @@ torch.special.hermite_polynomial_h(T([0.5,1.]).double(), T([513.,4.]).double())
 torch.special.legendre_polynomial_p(T([1.,-1.,0.3]), T([1e9,1e9+64,5.]))
 torch.histogramdd(T([[0.,1.],[2.,0.5],[3.,3.],[0.2,0.1]]), (T([3.,1.,0.]),T([0.,2.,1.,3.])))[0]
 torch.histogramdd(T([[0.,1.],[2.,0.5],[3.,3.],[0.2,0.1]]), (T([0.,1.,3.]),T([0.,2.,1.,3.])), density=True)[0]
+torch.full((2,), 300, dtype=torch.uint8)
+torch.full((2,), -1, dtype=torch.uint8)
+torch.full((2,), -1.5, dtype=torch.uint8)
+torch.zeros(2).fill_(1e300)
+torch.zeros(2, dtype=torch.int32).fill_(nan)
+torch.zeros(2, dtype=torch.int8).masked_fill(torch.ones(2) > 0, 300)
+torch.zeros(2, dtype=torch.int8).index_fill(0, T([0]), 300)
+torch.tensor([300], dtype=torch.int8)
+T([1,2]) * np.True_
+torch.mul(3, np.int64(2))
+torch.add(T([1,2]), T([1,2]), alpha=np.float32(1.5))
+torch.add(T([1,2]), T([1,2]), alpha=True)
+torch.fmod(T([1,2])[:0], T(0))
+T([True,False]) ** False
+torch.lerp(T([1.,2.]).double(), T([3.,4.]).double(), T(0.5))
+torch.ldexp(T([1.,2.]).half(), T([1,2]))
+torch.ldexp(T([1.,2.]), T([True,False]))
+torch.searchsorted(T([1,2,3]), T([0.5,2.5]))
+torch.kthvalue(T([[]]), 3)
+torch.cat([T([[1.]]), T([1.])], 1)
+torch.diff(T([1,2]), prepend=T(1))
+torch.softmax(T([1,2])[:0], 0)
+torch.softmax(T([1,2]), 5)
+torch.log_softmax(T([1.,2.]), 0, dtype=torch.int16)
+torch.inner(T([1.]), 2.)
+torch.kron(2., T([1.]))
+torch.dist(T([1.]), 1)
+torch.bitwise_not(T([1.]))
+T(1.).mH
+torch.index_reduce(T(5.9).requires_grad_(), 0, T([0]), T(-3.3).requires_grad_(), 'mean', include_self=False)
 """.strip().splitlines()
 
 

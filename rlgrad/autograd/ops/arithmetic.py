@@ -56,7 +56,7 @@ mul = binary("mul", "multiply", (lambda ns, g, b: g * b, lambda ns, g, a: g * a)
 @method
 def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """``input + alpha * other`` with broadcasting and type promotion."""
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         other = _scaled(input, other, alpha)
     return _add(input, other, out=out)
 
@@ -66,7 +66,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
     """``input - alpha * other`` with broadcasting and type promotion."""
     if _is_bool(input) or _is_bool(other):
         _no_bool_subtraction(input, other)
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         other = _scaled(input, other, alpha)
     return _sub(input, other, out=out)
 
@@ -83,6 +83,10 @@ def _no_bool_subtraction(input: Any, other: Any) -> None:
 
 
 def _scaled(input: Any, other: Any, alpha: Any) -> Any:
+    if isinstance(alpha, np.generic):
+        alpha = builtins.float(alpha) if isinstance(alpha, np.bool_) else alpha.item()
+    if isinstance(alpha, bool) and not (_is_bool(input) and _is_bool(other)):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
     whole = not isinstance(alpha, builtins.float) or any(
         (x.is_floating_point() if isinstance(x, Tensor) else isinstance(x, builtins.float)) for x in (input, other)
     )
@@ -108,7 +112,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     _tensor_first("rsub", input)
     if _is_bool(input) or _is_bool(other):
         _no_bool_subtraction(input, other)
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         return renamed(sub(other, input, alpha=alpha), f"RsubBackward{0 if isinstance(other, Tensor) else 1}")
     return _rsub(input, other) if isinstance(other, Tensor) else _rsub_number(input, other)
 
@@ -117,6 +121,8 @@ subtract = sub
 
 
 def _divisible(xp: Any, a: Any, b: Any) -> None:
+    if getattr(a, "size", 1) == 0:
+        return
     if (a if hasattr(a, "dtype") else b).dtype.kind in "iu" and not (b.all() if hasattr(b, "dtype") else b):
         raise RuntimeError("ZeroDivisionError: an integer tensor is divided by zero; convert to a floating dtype first")
 
@@ -305,6 +311,9 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
         if not isinstance(exponent, (builtins.int, builtins.float)):
             raise TypeError(f"pow(): expected a Tensor or a number as exponent, got {type(exponent).__name__}")
         kind = input._array.dtype.kind
+        if kind == "b" and isinstance(exponent, bool):
+            input, exponent = input.to(dtypes.int64), builtins.int(exponent)
+            return pow(input, exponent, out=out) if out is not None else pow(input, exponent).to(dtypes.bool_)
         if kind != "f":
             if isinstance(exponent, builtins.int) and exponent < 0:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -482,6 +491,10 @@ _lerp_number = Op("lerp_number", _lerp_forward, _LERP[:2], node="LerpBackward0")
 @method
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """``input + weight * (end - input)``."""
+    if isinstance(weight, np.generic):
+        weight = builtins.float(weight)
+    elif isinstance(weight, Tensor) and weight._array.ndim == 0 and weight._array.dtype.kind == "f":
+        weight = weight.to(input.dtype)
     for name, x in (("end", end), ("weight", weight)):
         if isinstance(x, Tensor) and x._array.dtype is not input._array.dtype:
             raise RuntimeError(f"expected dtype {input.dtype.name} for `{name}` but got dtype {x.dtype.name}")

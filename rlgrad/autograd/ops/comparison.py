@@ -32,7 +32,9 @@ bitwise_xor = binary("bitwise_xor", "bitwise_xor")
 
 def _invert(xp: Any, a: Any) -> Any:
     if a.dtype.kind == "f":
-        raise TypeError(f"~ and bitwise_not are for integer and bool tensors, not {dtypes.as_dtype(a.dtype)!r}")
+        raise NotImplementedError(
+            f"~ and bitwise_not are for integer and bool tensors, not {dtypes.as_dtype(a.dtype)!r}"
+        )
     return xp.invert(a)
 
 

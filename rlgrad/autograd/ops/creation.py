@@ -39,6 +39,9 @@ def _from_python(data: Any, dtype: np.dtype[Any] | None) -> Any:
             f"new(): invalid data type {kind!r}; a tensor is made of numbers in nested lists of equal length"
         )
     if dtype is not None:
+        if array.size and dtype.kind in "iu" and array.dtype.kind in "iu":
+            for extreme in (array.min(), array.max()):
+                dtypes.number_as(extreme.item(), dtype)
         return array.astype(dtype)
     if array.dtype.kind == "f" and not _has_numpy_float(data):
         return array.astype(dtypes.get_default_dtype().numpy)
@@ -238,9 +241,7 @@ def full(
     if dtype is None:
         dtype = dtypes.scalar_dtype(fill_value) if out is None else out.dtype
     result = empty(_shape((size,)), dtype=dtype, device=device)
-    if result._array.dtype.kind in "iu" and not isinstance(fill_value, bool):
-        fill_value = np.asarray(fill_value).astype(result._array.dtype).item()  # wraps as a conversion does
-    result._array[...] = fill_value
+    result._array[...] = dtypes.number_as(fill_value, result._array.dtype)
     if out is not None:
         return write_out(out, result, True, False)
     return result.requires_grad_() if requires_grad else result

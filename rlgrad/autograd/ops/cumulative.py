@@ -269,9 +269,12 @@ def diff(
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
-    dim = one_dim(dim, input._array.ndim)
     if n == 0:
         return renamed(input.clone(), "torch::autograd::CopyBackwards")
+    dim = one_dim(dim, input._array.ndim)
+    for x in (prepend, append):
+        if x is not None and x._array.ndim != input._array.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     if prepend is not None or append is not None:
         from rlgrad.autograd.ops.joining import cat
 

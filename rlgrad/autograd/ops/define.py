@@ -20,6 +20,7 @@ from rlgrad.backend import dtypes
 F = TypeVar("F", bound=Callable[..., Any])
 
 _ndarray = np.ndarray
+_NUMBERS = (int, float, np.number, np.bool_)
 _new = object.__new__
 
 
@@ -171,7 +172,7 @@ def binary(
         if out is not None:
             return write_out(out, function(input, other))
         if not isinstance(input, Tensor):
-            if numbers == "both" and isinstance(input, (int, float)) and isinstance(other, (int, float)):
+            if numbers == "both" and isinstance(input, _NUMBERS) and isinstance(other, _NUMBERS):
                 dtype = dtypes.result_type(input, other).numpy
                 return function(wrap(np.asarray(input, dtype)), wrap(np.asarray(other, dtype)))
             if numbers not in ("either", "both") or not isinstance(other, Tensor):
@@ -256,6 +257,13 @@ def binary(
 
 def _needs_tensor(name: str, argument: str, given: Any) -> TypeError:
     return TypeError(f"{name}(): argument '{argument}' must be Tensor, not {type(given).__name__}")
+
+
+def tensors_only(name: str, *operands: Any) -> None:
+    """Refuse numbers where PyTorch takes tensors only."""
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            raise _needs_tensor(name, "input", operand)
 
 
 def unary(

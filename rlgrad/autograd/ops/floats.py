@@ -30,7 +30,12 @@ nextafter = binary(
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """``input * 2 ** other``."""
     _tensor_first("ldexp", input, other)
-    result = renamed(input * (2.0**other), "LdexpBackward0")
+    if other._array.dtype.kind == "b" and input.is_floating_point():
+        raise NotImplementedError("ldexp is not implemented for a bool exponent; convert it with .int()")
+    factor = 2.0**other
+    if other._array.dtype.kind != "f" and input.is_floating_point():
+        factor = factor.to(input.dtype)
+    result = renamed(input * factor, "LdexpBackward0")
     return result if out is None else write_out(out, result)
 
 

@@ -12,6 +12,7 @@ from rlgrad.autograd.ops.places import INT64, extremes, largest
 from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 
@@ -174,7 +175,8 @@ def _fill_parts(input: Tensor, dim: int, index: Tensor, value: Any) -> tuple[Op,
                 f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
             )
         return _index_fill_tensor, value.to(input.dtype), index, dim
-    number = wrap(module_of(input._array).asarray(value).astype(input._array.dtype))
+    kind = input._array.dtype
+    number = wrap(module_of(input._array).asarray(dtypes.number_as(value, kind), kind))
     return _index_fill, number, index, dim
 
 

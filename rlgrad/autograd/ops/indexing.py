@@ -15,6 +15,7 @@ from rlgrad.autograd.ops.places import INT64, largest
 from rlgrad.autograd.ops.writing import add_at, renamed, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 # Index arrays give copies. An index is a tuple of full slices and non-negative integer arrays that nobody else holds.
@@ -117,7 +118,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if number:
         if not isinstance(value, (bool, int, float, np.integer)):
             raise TypeError(f"can't assign a {type(value).__name__} to a tensor; make it a tensor first")
-        value = wrap(module_of(self._array).asarray(value).astype(self._array.dtype))
+        kind = self._array.dtype
+        value = wrap(module_of(self._array).asarray(dtypes.number_as(value, kind), kind))
     if value.device != self.device and value._array.ndim == 0:
         value = value.to(self.device)
     if index is False:

@@ -51,17 +51,26 @@ def cat(tensors: Sequence[Tensor], dim: int = 0, *, axis: Any = None, out: Tenso
     sizes: tuple[int | None, ...]
     if (0,) in shapes and any(s != (0,) for s in shapes):  # PyTorch ignores empty vectors, but they are in the graph
         kept = [s for s in shapes if s != (0,)]
+        _check_dimensions(kept)
         dim = one_dim(dim, len(kept[0]))
         sizes = tuple([None if s == (0,) else s[dim] for s in shapes])
         shapes = kept
     else:
         dim = one_dim(dim, len(shapes[0]))
+        _check_dimensions(shapes)
         sizes = tuple([s[dim] for s in shapes])
     try:
         result = apply_list(_cat, tensors, (dim, sizes))
     except (ValueError, IndexError):
         raise _different_sizes(shapes, dim) from None
     return result if out is None else _written(out, result)
+
+
+def _check_dimensions(shapes: list[tuple[int, ...]]) -> None:
+    ndim = len(shapes[0])
+    for shape in shapes:
+        if len(shape) != ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {ndim} and {len(shape)}")
 
 
 def _written(out: Tensor, result: Tensor) -> Tensor:
@@ -181,6 +190,8 @@ _block_diag = Op("block_diag", _block_diag_forward, _block_diag_vjp, variadic=Tr
 def block_diag(*tensors: Tensor) -> Tensor:
     """The matrices along the diagonal of one matrix; numbers and vectors count as rows."""
     for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element 0 in argument 0, but got {type(x).__name__}")
         if x._array.ndim > 2:
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Got a tensor of shape {list(x.shape)}"
@@ -194,6 +205,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element from each vector, one to a row."""
     for x in tensors:
+        if not isinstance(x, Tensor):
+            raise TypeError(f"expected Tensor as element 0 in argument 0, but got {type(x).__name__}")
         if x._array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
     if len(tensors) == 1:

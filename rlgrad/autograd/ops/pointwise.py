@@ -346,7 +346,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def _full(like: Any, value: Any, dtype: Any) -> Any:
-    return module_of(like).asarray(value, dtype)
+    return module_of(like).asarray(dtypes.number_as(value, dtype), dtype)
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
@@ -395,7 +395,12 @@ Op(
 )
 _clone = Op("clone", lambda xp, a: a.copy("C" if 0 in a.strides else "K"), (lambda ns, g: g,))
 _contiguous_clone = Op("contiguous_clone", lambda xp, a: a.copy(), (lambda ns, g: g,), node="CloneBackward0")
-_fill = Op("fill", lambda xp, a, value: xp.full_like(a, value), (zero_gradient,), node="FillBackward2")
+_fill = Op(
+    "fill",
+    lambda xp, a, value: xp.full_like(a, dtypes.number_as(value, a.dtype)),
+    (zero_gradient,),
+    node="FillBackward2",
+)
 _fill_tensor = Op(
     "fill_tensor",
     lambda xp, a, value: xp.broadcast_to(value, a.shape).astype(a.dtype),
@@ -521,6 +526,16 @@ for _function in (eq, ne, lt, le, gt, ge):
 Tensor.__neg__ = neg  # type: ignore[method-assign]
 Tensor.__pos__ = positive  # type: ignore[method-assign]
 Tensor.__abs__ = abs  # type: ignore[attr-defined]
-Tensor.__invert__ = bitwise_not  # type: ignore[method-assign]
+
+
+def _inverted(self: Tensor) -> Tensor:
+    if self._array.dtype.kind == "f":
+        raise TypeError(
+            f"~ (operator.invert) is only implemented on integer and Boolean-type tensors, not {self.dtype!r}"
+        )
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _inverted  # type: ignore[method-assign]
 
 __all__ = public(globals(), internal=["copy_"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import broadcast_error, method, one_dim
+from rlgrad.autograd.ops.define import broadcast_error, method, one_dim, tensors_only
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.linalg import bmm, dot, mm, mv, outer
 from rlgrad.autograd.ops.writing import renamed
@@ -157,6 +157,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 @method
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sums of products over the last dimension of both: ``(*, n)`` and ``(+, n)`` give ``(*, +)``."""
+    tensors_only("inner", input, other)
     if input.ndim == 0 or other.ndim == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -215,6 +216,7 @@ def _as_matrix(tensor: Tensor, order: list[int], shape: tuple[int, int]) -> Tens
 @method
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Kronecker product: every element of ``input`` times the whole of ``other``."""
+    tensors_only("kron", input, other)
     ndim = max(input.ndim, other.ndim)
     a = (1,) * (ndim - input.ndim) + tuple(input.shape)
     b = (1,) * (ndim - other.ndim) + tuple(other.shape)
@@ -308,6 +310,7 @@ def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 @method
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """Cross products along ``dim``, or along the first dimension of extent three."""
+    tensors_only("cross", input, other)
     if dim is None:
         found = [i for i, n in enumerate(input.shape) if n == 3]
         if not found:

@@ -14,6 +14,7 @@ from rlgrad.autograd.ops.places import INT64, flat_places, full_index, gather_fo
 from rlgrad.autograd.ops.writing import add_at, write_in_place, writing
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 
@@ -206,7 +207,8 @@ def _scatter_parts(input: Tensor, dim: int, index: Tensor, src: Any, value: Any)
     if src is None:
         raise TypeError("scatter() needs a src tensor or a value")
     dim, index = checked("scatter", input, dim, index)
-    number = wrap(module_of(input._array).asarray(src).astype(input._array.dtype))
+    kind = input._array.dtype
+    number = wrap(module_of(input._array).asarray(dtypes.number_as(src, kind), kind))
     return _scatter_value, (number, index), dim
 
 

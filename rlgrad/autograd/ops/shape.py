@@ -347,7 +347,7 @@ def _H(self: Tensor) -> Tensor:
     return transpose(self, 0, 1) if self._array.ndim else self
 
 
-for _name, _property in (("T", _T), ("mT", _mT), ("mH", _mT), ("H", _H)):
+for _name, _property in (("T", _T), ("mT", _mT), ("mH", lambda x: adjoint(x)), ("H", _H)):
     setattr(Tensor, _name, property(_property))
 Tensor.swapaxes = Tensor.swapdims = transpose  # type: ignore[attr-defined]
 swapaxes = swapdims = transpose
@@ -355,8 +355,8 @@ swapaxes = swapdims = transpose
 
 @method
 def adjoint(input: Tensor) -> Tensor:
-    """Each matrix transposed: ``x.mT``, as elements are real."""
-    return _mT(input)
+    """Each matrix transposed: ``x.mT``, as elements are real; a number as it is."""
+    return _mT(input) if input._array.ndim else input
 
 
 @method

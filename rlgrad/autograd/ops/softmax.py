@@ -62,8 +62,12 @@ _log_softmax = Op(
 @numpy_names
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
-    input = require_floating(input, "softmax") if dtype is None else input.to(dtype)
-    result = apply_one(_softmax, input, (_one_dim(input, dim),))
+    dim = _one_dim(input, dim)
+    if dtype is not None:
+        input = input.to(dtype)
+    if input._array.size:
+        require_floating(input, "softmax")
+    result = apply_one(_softmax, input, (dim,)) if input._array.dtype.kind == "f" else input.clone()
     return result if out is None else write_out(out, result, True)
 
 
@@ -71,8 +75,12 @@ def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = 
 @numpy_names
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
-    input = require_floating(input, "log_softmax") if dtype is None else input.to(dtype)
-    result = apply_one(_log_softmax, input, (_one_dim(input, dim),))
+    dim = _one_dim(input, dim)
+    if dtype is not None:
+        input = input.to(dtype)
+    if input._array.size:
+        require_floating(input, "log_softmax")
+    result = apply_one(_log_softmax, input, (dim,)) if input._array.dtype.kind == "f" else input.clone()
     return result if out is None else write_out(out, result, True)
 
 

@@ -15,6 +15,7 @@ from rlgrad.autograd.ops.results import results
 from rlgrad.autograd.ops.scatter import gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap
+from rlgrad.backend import dtypes
 from rlgrad.backend.devices import module_of
 
 _sort, _stable_sort = gathering("sort"), gathering("stable_sort")
@@ -112,9 +113,13 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tup
     array = input._array
     dim = one_dim(dim, array.ndim)
     extent = array.shape[dim] if array.ndim else 1
+    if not extent:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
     if not 1 <= k <= extent:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     xp = module_of(array)
+    if array.ndim and array.dtype.kind == "b":
+        raise NotImplementedError("kthvalue is not implemented for torch.bool; convert the tensor with .int()")
     if array.ndim == 0:
         zero = wrap(xp.zeros((), np.int64))
         return _Kth(apply(_kthvalue, (input, zero), (0, ())), zero)
@@ -211,10 +216,8 @@ def searchsorted(
     if isinstance(input, Tensor):
         values = input._array
         if values.dtype != array.dtype:
-            raise RuntimeError(
-                "torch.searchsorted(): boundary tensor and input value tensor should have same dtype, but got boundary "
-                f"tensor dtype {sorted_sequence.dtype!r} and input value tensor dtype {input.dtype!r}"
-            )
+            common = dtypes.result_type(sorted_sequence, input).numpy
+            values, array = values.astype(common), array.astype(common)
     else:
         values = xp.asarray(input)
     if array.ndim == 0:

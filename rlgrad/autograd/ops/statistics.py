@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import method, one_dim, public
+from rlgrad.autograd.ops.define import method, one_dim, public, tensors_only
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import norm_forward, norm_vjp, vector_norm
@@ -94,6 +94,7 @@ def corrcoef(input: Tensor) -> Tensor:
 @method
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The ``p``-norm of ``input - other``."""
+    tensors_only("dist", input, other)
     return renamed(vector_norm(input - other, p), "DistBackward0")
 
 

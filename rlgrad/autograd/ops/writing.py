@@ -32,7 +32,7 @@ def writing(
     op = Op(name, write, vjps, node=node, inputs=inputs)
 
     def forward(xp: Any, a: Any, *rest: Any) -> Any:
-        out = a.copy()
+        out = xp.asarray(a).copy()
         write(xp, out, *rest)
         return out
 
