@@ -132,3 +132,18 @@ def test_out_is_torchs(name: str) -> None:
                     yield compare(c, sample, how)
 
     assert problems(run()) == []
+
+
+@pytest.mark.parametrize("name", ["any", "all", "sum", "prod"])
+@pytest.mark.parametrize("given", ["bool", "uint8", "float32"])
+@pytest.mark.parametrize("wanted", ["bool", "uint8", "int32", "float64"])
+def test_reductions_compute_in_the_dtype_of_out(name: str, given: str, wanted: str) -> None:
+    def reduced(library: Any) -> Any:
+        x = library.tensor([[0.0, 1.6], [0.7, 2.0]]).to(getattr(library, given))
+        out = library.empty(2, dtype=getattr(library, wanted))
+        try:
+            return getattr(library, name)(x, 0, out=out).tolist()
+        except Exception as error:
+            return type(error).__name__
+
+    assert reduced(rlgrad) == reduced(torch)

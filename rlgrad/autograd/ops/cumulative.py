@@ -119,6 +119,8 @@ def prod(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """Product over ``dim``, or of everything."""
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     input = accumulable(input, dtype)
     if dim is None:
         result = apply_one(_prod_all, input, (None, False))
@@ -127,7 +129,7 @@ def prod(
         result = apply_one(_prod_dim, input, (dim if input._array.ndim else None, keepdim))
     if dtype is not None:
         result = result.to(dtype)  # NumPy multiplies small integers in larger ones
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def _cumprod_gradient(xp: Any, g: Any, a: Any, dim: int) -> Any:

@@ -84,6 +84,8 @@ def sum(
     """Sum over ``dim``, or over everything."""
     if axis is not None or keepdims is not None:
         dim, keepdim = dim if axis is None else axis, keepdim if keepdims is None else keepdims
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     input = accumulable(input, dtype)
     if dim is None:
         result = apply_one(_sum_all, input, (None, keepdim))
@@ -91,7 +93,7 @@ def sum(
         result = apply_one(_sum_dims, input, (many_dims(dim, input._array.ndim), keepdim))
     if dtype is not None:
         result = result.to(dtype)  # NumPy adds up small integers in larger ones
-    return result if out is None else write_out(out, result)
+    return result if out is None else write_out(out, result, True)
 
 
 def floating_input(name: str, input: Tensor, dtype: Any) -> Tensor:
@@ -141,29 +143,32 @@ def not_empty(name: str, input: Tensor, dims: Any) -> None:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
-def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool) -> Tensor:
+def _truth(name: str, input: Tensor, dim: Dims, keepdim: bool, out: Tensor | None) -> Tensor:
     array = input._array
+    if isinstance(out, Tensor):
+        if out._array.dtype not in (np.bool_, np.uint8):
+            raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype!r}")
+        array = array.astype(out._array.dtype, copy=False)
     if dim is not None and dim.__class__ is not int and not len(many_dims(dim, array.ndim) or ()) and array.ndim:
         found = array != 0  # over no dimension
     else:
         found = getattr(module_of(array), name)(array, axis=many_dims(dim, array.ndim), keepdims=keepdim)
-    return wrap(found.astype(array.dtype) if array.dtype == np.uint8 else found)  # uint8 was the bool of old
+    result = wrap(found.astype(array.dtype) if array.dtype == np.uint8 else found)  # uint8 was the bool of old
+    return result if out is None else write_out(out, result, True)
 
 
 @method
 @numpy_names
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether every element is non-zero."""
-    result = _truth("all", input, dim, keepdim)
-    return result if out is None else write_out(out, result, True)
+    return _truth("all", input, dim, keepdim, out)
 
 
 @method
 @numpy_names
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
     """Whether some element is non-zero."""
-    result = _truth("any", input, dim, keepdim)
-    return result if out is None else write_out(out, result, True)
+    return _truth("any", input, dim, keepdim, out)
 
 
 @method
