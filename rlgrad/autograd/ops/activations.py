@@ -144,7 +144,8 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
 @method
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``input`` where positive, ``negative_slope * input`` elsewhere."""
-    return maybe_inplace(input, apply_one(_leaky_relu, input, (negative_slope,)), inplace)
+    result = apply_one(_leaky_relu, require_floating(input, "leaky_relu"), (negative_slope,))
+    return maybe_inplace(input, result, inplace)
 
 
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -240,7 +241,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"= {channels}."
             )
     along = (1, count, *[1] * (x.ndim - 2)) if x.ndim > 1 else (1,) * x.ndim
-    return apply(_prelu, (input, weight.reshape(along)))
+    return apply(_prelu, (require_floating(input, "prelu"), weight.reshape(along)))
 
 
 def rrelu(
@@ -253,6 +254,7 @@ def rrelu(
     """
     if lower > upper:
         raise RuntimeError(f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}")
+    require_floating(input, "rrelu")
     if not training:
         return renamed(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
     if inplace:

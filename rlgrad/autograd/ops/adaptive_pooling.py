@@ -11,6 +11,7 @@ import numpy as np
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.average_pooling import _avg_pool
 from rlgrad.autograd.ops.convolution import Extents
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.max_pooling import _max_pool, _plane_gather_op
 from rlgrad.autograd.ops.resampling import along_dims, area_matrix
 from rlgrad.autograd.ops.windows import spatial_extents
@@ -30,6 +31,7 @@ def _adaptive(name: str, input: Tensor, output_size: Any, rank: int) -> tuple[Ex
     out = tuple([n if m is None else int(m) for n, m in zip(spatial, sizes, strict=True)])
     if min(out) < 0 or 0 in spatial:
         raise RuntimeError(f"{name}: cannot pool an input of shape {list(input.shape)} to {list(out)}")
+    require_floating(input, name)
     return spatial, out
 
 

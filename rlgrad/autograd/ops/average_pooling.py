@@ -13,6 +13,7 @@ import numpy as np
 
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.windows import absent, covered, out_extents, padded, spatial_extents, window_parts
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
@@ -143,7 +144,9 @@ def _pool_avg(
     pad = extents(padding, rank, "padding")
     if divisor == 0:
         raise RuntimeError("divisor must be not zero")
-    if not input.is_floating_point():  # means of integers are rounded towards zero
+    if input._array.dtype != np.int64:
+        require_floating(input, name)
+    else:  # means of integers are rounded towards zero
         options = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor)
         return _pool_avg(name, rank, input.double(), *options).trunc().to(input.dtype)
     out = out_extents(name, spatial, kernel, steps, pad, (1,) * rank, ceil_mode)

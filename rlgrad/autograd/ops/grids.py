@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.creation import ones
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.joining import stack
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.shape import broadcast_tensors
@@ -141,6 +142,7 @@ def grid_sample(
         ``(batch, channels, height_out, width_out)``.
     """
     _check(input, grid, mode, padding_mode)
+    require_floating(input, "grid_sample")
     if align_corners is None:
         warnings.warn("grid_sample(): align_corners is False unless it is given", stacklevel=2)
     corners, zeros = bool(align_corners), padding_mode == "zeros"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.smooth_activations import softplus
@@ -141,6 +142,7 @@ def nll_loss(
         rows = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None, reduction)
         return renamed(rows.reshape(()), "NllLossBackward0")
     ignored = _lookup(input, target, weight, ignore_index)
+    require_floating(input, "nll_loss")
     if x.ndim > 2:
         flat = input.movedim(1, -1).reshape(-1, x.shape[1])
         result = apply(_nll_loss, (flat, target.reshape(-1), weight), (reduction, ignored))
@@ -212,7 +214,7 @@ def cross_entropy(
         return renamed(reduced(losses, reduction), "NegBackward0")
     if input.ndim == 2 and not label_smoothing and target._array.dtype == np.int64:
         ignored = _lookup(input, target, weight, ignore_index)
-        return apply(_cross_entropy, (input, target, weight), (reduction, ignored))
+        return apply(_cross_entropy, (require_floating(input, "log_softmax"), target, weight), (reduction, ignored))
     log_p = log_softmax(input, dim)
     plain = nll_loss(log_p, target, weight, ignore_index=ignore_index, reduction=reduction)
     if not label_smoothing:
@@ -295,9 +297,14 @@ def binary_cross_entropy(
     array = input._array
     if bool(((array < 0) | (array > 1)).any()):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if array.dtype.kind != "f" and target._array.dtype.kind == "f":
+        raise RuntimeError(
+            f"Found dtype {target.dtype!r} but expected {input.dtype!r}; convert the input with .float()"
+        )
     if array.dtype is not target._array.dtype:
         common = dtypes.result_type(input, target)
         input, target = input.to(common), target.to(common)
+    require_floating(input, "binary_cross_entropy")
     reduction = check_reduction(reduction, size_average, reduce)
     if weight is None:
         return apply(_bce, (input, target), (reduction,))
@@ -331,6 +338,7 @@ def binary_cross_entropy_with_logits(
     reduction = check_reduction(reduction, size_average, reduce)
     if input._array.shape != target._array.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    require_floating(input, "binary_cross_entropy_with_logits")
     if pos_weight is not None:
         losses = (1 - target) * input + (1 + (pos_weight - 1) * target) * softplus(-input, threshold=math.inf)
     elif weight is None:

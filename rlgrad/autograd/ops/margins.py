@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rlgrad.autograd.ops.define import broadcast_error
+from rlgrad.autograd.ops.define import broadcast_error, require_floating
 from rlgrad.autograd.ops.places import largest
 from rlgrad.autograd.ops.reduction import check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.ops.writing import add_at, renamed, weigh_by_index
@@ -272,7 +272,7 @@ def multi_margin_loss(
         raise RuntimeError(f"multi_margin_loss: target out of range: classes are 0 to {shape[1] - 1}")
     if weight is not None and weight._edge is not None:
         weight = weight.detach()
-    return apply(_multi_margin, (input, target, weight), (p, margin, reduction))
+    return apply(_multi_margin, (require_floating(input, "multi_margin_loss"), target, weight), (p, margin, reduction))
 
 
 def _pairs_over(xp: Any, a: Any, sample: Any, label: Any) -> Any:
@@ -331,6 +331,7 @@ def multilabel_margin_loss(
     label = labels[sample, position]
     others = xp.ones(labels.shape, bool)
     others[sample, label] = False
+    require_floating(input, "multilabel_margin_loss")
     return apply(_multilabel_margin, (input, wrap(sample), wrap(label), wrap(others)), (reduction,))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from rlgrad.autograd.ops import small_pools
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.windows import absent, covered, out_extents, padded, spatial_extents, window_parts
 from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply
@@ -161,6 +162,8 @@ def _max_pooling(rank: int, dims: str) -> Callable[..., Any]:
         steps = kernel if absent(stride) else extents(stride, rank, "stride")
         pad, spread = extents(padding, rank, "padding"), extents(dilation, rank, "dilation")
         out = out_extents(name, spatial, kernel, steps, pad, spread, ceil_mode)
+        if rank == 1 or input._array.dtype == np.bool_:
+            require_floating(input, name)
         values, indices = apply(_max_pool, (input,), (kernel, steps, pad, spread, out))
         if rank != 2:
             renamed(values, "SqueezeBackward1" if rank == 1 else "MaxPool3DWithIndicesBackward0")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.modes import no_grad
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.inplace import assign
 from rlgrad.autograd.ops.reductions import mean_forward
 from rlgrad.autograd.ops.writing import renamed
@@ -192,7 +193,7 @@ def layer_norm(
     shape = _extents("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     features = math.prod(shape)
     rows = math.prod(input._array.shape[: input._array.ndim - len(shape)])
-    return apply(_layer_norm, (input, weight, bias), ((rows, features), 1, eps))[0]
+    return apply(_layer_norm, (require_floating(input, "layer_norm"), weight, bias), ((rows, features), 1, eps))[0]
 
 
 def group_norm(
@@ -217,7 +218,9 @@ def group_norm(
     points = math.prod(shape[2:])
     if batch * channels // num_groups * num_groups and batch * points * (channels // num_groups) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
-    return apply(_group_norm, (input, weight, bias), ((batch, channels, points), num_groups, eps))[0]
+    return apply(
+        _group_norm, (require_floating(input, "group_norm"), weight, bias), ((batch, channels, points), num_groups, eps)
+    )[0]
 
 
 def batch_norm(
@@ -247,6 +250,7 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive, but got {eps}")
     channels = shape[1]
     _vector("batch_norm", input, channels, weight=weight, bias=bias, running_mean=running_mean, running_var=running_var)
+    require_floating(input, "batch_norm")
     affine = (1, channels, *[1] * (len(shape) - 2))
     if not training:
         if running_mean is None or running_var is None:
@@ -304,6 +308,7 @@ def instance_norm(
             f"Expected more than 1 spatial element when training, got input size torch.Size({list(shape)})"
         )
     _vector("instance_norm", input, channels, weight=weight, bias=bias)
+    require_floating(input, "instance_norm")
     out, mean, rstd = apply(_batch_norm, (input, weight, bias), ((batch, channels, points), channels, eps))
     with no_grad():
         if running_mean is not None:
@@ -336,6 +341,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         eps: added to the mean square; the resolution of the dtype, or of single precision for half, when not given.
     """
     shape = _extents("rms_norm", input, normalized_shape, weight=weight)
+    require_floating(input, "rms_norm")
     if input._array.dtype.itemsize < 4:  # squares overflow
         wide = rms_norm(input.float(), normalized_shape, None if weight is None else weight.float(), eps)
         return wide.to(input.dtype)

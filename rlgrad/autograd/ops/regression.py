@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.reduction import broadcast_target, check_reduction, reduced, reduced_array, weight_of
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor
@@ -65,15 +66,15 @@ _smooth_l1_loss = _bent("smooth_l1_loss", lambda beta: 1 / beta)
 _huber_loss = _bent("huber_loss", lambda delta: 1.0)
 
 
-def _operands(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Two tensors of one shape and dtype."""
+def _operands(name: str, input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors of one shape and floating dtype."""
     a, b = input._array, target._array
     if a.shape != b.shape:
         input, target = broadcast_target(input, target)
     if a.dtype is not b.dtype:
         common = dtypes.result_type(input, target)
         input, target = input.to(common), target.to(common)
-    return input, target
+    return require_floating(input, name), target
 
 
 def _weighted(losses: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
@@ -98,9 +99,9 @@ def mse_loss(
         weight: a factor for each of them; the mean is then over the sum of the factors.
     """
     if weight is not None:
-        losses = apply(_mse_loss, _operands(input, target), ("none",))
+        losses = apply(_mse_loss, _operands("mse_loss", input, target), ("none",))
         return _weighted(losses, weight, input, check_reduction(reduction, size_average, reduce))
-    return apply(_mse_loss, _operands(input, target), (check_reduction(reduction, size_average, reduce),))
+    return apply(_mse_loss, _operands("mse_loss", input, target), (check_reduction(reduction, size_average, reduce),))
 
 
 def l1_loss(
@@ -133,7 +134,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     reduction = check_reduction(reduction, size_average, reduce)
-    return apply(_smooth_l1_loss, _operands(input, target), (beta, reduction))
+    return apply(_smooth_l1_loss, _operands("smooth_l1_loss", input, target), (beta, reduction))
 
 
 def huber_loss(
@@ -142,11 +143,15 @@ def huber_loss(
     """Half the squared difference where it is below ``delta``, ``delta * (difference - delta / 2)`` above."""
     if delta <= 0:
         raise RuntimeError(f"huber_loss does not support non-positive values for delta, got {delta}")
+    if input._array.dtype is not target._array.dtype:  # the result has the input's dtype
+        if not dtypes.can_cast(dtypes.result_type(input, target), input.dtype):
+            raise RuntimeError(f"result type {target.dtype!r} can't be cast to the desired output type {input.dtype!r}")
+        target = target.to(input.dtype)
     if weight is None:
-        return apply(_huber_loss, _operands(input, target), (delta, check_reduction(reduction)))
+        return apply(_huber_loss, _operands("huber_loss", input, target), (delta, check_reduction(reduction)))
     if weight.shape != input.shape:
         raise ValueError(f"Weights and input must have the same size, got {list(weight.shape)} and {list(input.shape)}")
-    losses = apply(_huber_loss, _operands(input, target), (delta, "none"))
+    losses = apply(_huber_loss, _operands("huber_loss", input, target), (delta, "none"))
     return reduced(losses * weight, reduction)
 
 

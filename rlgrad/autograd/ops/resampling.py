@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.spatial import _chosen
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply_one
@@ -236,6 +237,8 @@ def interpolate(
         raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs {_RANKS[mode] + 2}D input")
     if min(*spatial, *out) <= 0:
         raise RuntimeError(f"Input and output sizes should be greater than 0, but got {list(spatial)} and {list(out)}")
+    if input._array.dtype != np.uint8 or mode in ("linear", "trilinear", "area"):
+        require_floating(input, f"upsample_{mode}")
     if input._array.dtype.kind == "u" and mode in _MATRICES:
         options = (size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
         return interpolate(input.double(), *options).round().clamp(0, 255).to(input.dtype)

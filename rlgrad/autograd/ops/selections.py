@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rlgrad.autograd.ops.convolution import Extents, extents
+from rlgrad.autograd.ops.define import require_floating
 from rlgrad.autograd.ops.max_pooling import _plane_gather_op, _plane_scatter_op, flat_planes
 from rlgrad.autograd.ops.windows import absent, spatial_extents
 from rlgrad.autograd.ops.writing import renamed
@@ -54,7 +55,7 @@ def _max_unpool(
     out = _unpooled(default, output_size, steps, rank)
     if places.size and not 0 <= int(places.min()) <= int(places.max()) < math.prod(out):
         raise RuntimeError(f"{name}: found an invalid max index, beyond the {math.prod(out)} elements of {list(out)}")
-    result = apply(_plane_scatter_op, (input, indices), (out, True))
+    result = apply(_plane_scatter_op, (require_floating(input, name), indices), (out, True))
     return renamed(result, "SqueezeBackward1" if rank == 1 else f"MaxUnpool{rank}DBackward0")
 
 
@@ -122,6 +123,7 @@ def _fractional(
     for n, m, k in zip(spatial, out, kernel, strict=True):
         if m + k - 1 > n or m < 1:
             raise RuntimeError(f"{name}: {m} windows of {k} elements do not fit into an input of size {n}")
+    require_floating(input, name)
     batched = input if input.ndim == rank + 2 else input.unsqueeze(0)
     array = batched._array
     xp = module_of(array)

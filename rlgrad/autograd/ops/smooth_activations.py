@@ -51,6 +51,8 @@ silu = unary(
     "silu",
     lambda xp, a: a * logistic(xp, a),
     lambda ns, g, a: _silu_vjp(ns, g, a),
+    kind="same",
+    refuses="biu",
     methods=False,
     in_place=False,
 )
@@ -59,6 +61,8 @@ logsigmoid = unary(
     lambda xp, a: xp.minimum(a, ZERO.beside(xp, a)) - xp.log1p(xp.exp(-abs(a))),
     lambda ns, g, a: g * ns.sigmoid(-a),
     node="LogSigmoidBackward0",
+    kind="same",
+    refuses="biu",
     methods=False,
     in_place=False,
 )
