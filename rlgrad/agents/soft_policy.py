@@ -46,7 +46,8 @@ class SoftPolicy(nn.Module):
     def distribution(self, obs: Tensor) -> TanhNormal:
         """The squashed normal at `obs: (n, ...)`, for continuous actions."""
         output = self.net(obs)
-        return TanhNormal(output[:, : self.dim], output[:, self.dim :].clamp(*_LOG_STD_RANGE).exp())
+        scale = output[:, self.dim :].clamp(*_LOG_STD_RANGE).exp()
+        return TanhNormal(output[:, : self.dim], scale, validate_args=False)  # an update looks at its losses
 
     def log_prob(self, obs: Tensor, actions: Tensor) -> Tensor:
         """(n,) log-probabilities of given actions."""

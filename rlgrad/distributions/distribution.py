@@ -28,7 +28,7 @@ class Distribution(ABC):
         batch_shape: shape of the batch of distributions; `log_prob` and `entropy` have it.
         event_shape: shape of one outcome.
         validate_args: check parameters and outcomes against their constraints; None for the default, which
-            `set_default_validate_args` changes and which is off, for speed.
+            `set_default_validate_args` changes and which is to check, as in PyTorch.
 
     Attributes:
         arg_constraints: what each parameter must satisfy, by name.
@@ -41,7 +41,7 @@ class Distribution(ABC):
     support: Any
     _batched: ClassVar[dict[str, int]] = {}
     """Attributes that `expand` expands, with the number of their trailing axes that are not the batch's."""
-    _validates_by_default: ClassVar[bool] = False
+    _validates_by_default: ClassVar[bool] = True
 
     def __init__(
         self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (), validate_args: bool | None = None

@@ -94,4 +94,4 @@ def test_mistakes_are_named():
     with pytest.raises(ValueError, match="last axis"):
         Categorical(logits=rlgrad.tensor(1.0))
     with pytest.raises(TypeError, match="integers"):
-        Categorical(logits=rlgrad.ones(2)).log_prob(rlgrad.tensor(1.5))
+        Categorical(logits=rlgrad.ones(2), validate_args=False).log_prob(rlgrad.tensor(1.5))

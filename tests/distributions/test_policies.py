@@ -204,5 +204,6 @@ def test_straight_through_samples_pass_gradients_to_the_probabilities():
 
 @pytest.mark.parametrize("index", [-1, 4])
 def test_an_outcome_that_there_is_not_is_named(index):
+    unchecked = Categorical(logits=rlgrad.tensor(LOGITS), validate_args=False)
     with pytest.raises(IndexError, match=rf"{index}.* leave the range 0 to 3"):
-        Categorical(logits=rlgrad.tensor(LOGITS)).log_prob(rlgrad.full((6,), index, dtype=rlgrad.int64))
+        unchecked.log_prob(rlgrad.full((6,), index, dtype=rlgrad.int64))
