@@ -10,9 +10,9 @@ import pytest
 
 import rlgrad
 
-from .test_transforms import check
-
 torch = pytest.importorskip("torch")
+
+from .test_transforms import check  # noqa: E402 - which needs torch
 
 
 def m(t: Any, *shape: int) -> Any:
