@@ -51,6 +51,8 @@ class _Watch:
             self.found[index] = grad
             self.missing -= 1
             complete, found = self.missing == 0, self.found
+            if complete:
+                self.found = [None] * len(self.nodes)
         if complete:
             self.fn(grad if self.first_only else found)
 

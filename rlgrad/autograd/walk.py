@@ -81,6 +81,10 @@ class Pass:
         self._roots, self._useful = roots, useful
         self._reached: set[Node] | None = None
 
+    def end(self) -> None:
+        """Let go of the graph: hooks remember which pass they saw last."""
+        self._roots, self._reached, self._useful = (), set(), None
+
     def reaches(self, node: Node) -> bool:
         """Whether the pass computes the gradient that arrives at a node."""
         if self._reached is None:
@@ -118,9 +122,25 @@ def walk(
         accumulate: add to the ``.grad`` of leaves; otherwise the targets' gradients are returned.
     """
     useful = None if targets is None else _leading_to([node for node, _ in roots], set(targets))
-    watched = bool(passes_watched)
-    if watched:
-        outer, modes.running = modes.running, Pass([node for node, _ in roots], useful)
+    if not passes_watched:
+        return _carry(roots, keep, recorded, targets, accumulate, useful)
+    outer, modes.running = modes.running, Pass([node for node, _ in roots], useful)
+    try:
+        return _carry(roots, keep, recorded, targets, accumulate, useful)
+    finally:
+        modes.running.end()
+        modes.running = outer
+
+
+def _carry(
+    roots: Sequence[tuple[Node, Any]],
+    keep: bool,
+    recorded: bool,
+    targets: Sequence[Node] | None,
+    accumulate: bool,
+    useful: set[Node] | None,
+) -> dict[Node, Any]:
+    """What :func:`walk` does, given the nodes that lead to its targets."""
     captured: dict[Node, Any] = {}
     wanted = None if targets is None or accumulate else frozenset(targets)
     ns: Any = recorded_namespace() if recorded else None
@@ -249,8 +269,6 @@ def walk(
                 tensor = leaf.leaf()
                 for hook in tuple(hooks.post_accumulate.values()) if tensor is not None else ():
                     hook(tensor)
-    if watched:
-        modes.running = outer
     return captured
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import rlgrad
+from rlgrad.autograd.graph import Node
+from rlgrad.autograd.modes import modes
 
 torch = pytest.importorskip("torch")
 
@@ -115,3 +118,24 @@ def test_gradients_asked_for_by_grad_are_seen_too() -> None:
     rlgrad.autograd.graph.register_multi_grad_hook((a, b), lambda grads: log.append(values(grads)))
     rlgrad.autograd.grad((a * b).sum(), [a])
     assert log == [[[2.0, 2.0], None]]
+
+
+def test_a_failed_pass_leaves_nothing_behind():
+    x = rlgrad.ones(2, requires_grad=True)
+
+    def fail(grad):
+        raise KeyError("stop")
+
+    y = x.exp()
+    y.register_hook(fail)
+    with rlgrad.autograd.graph.register_multi_grad_hook([x], print), pytest.raises(KeyError):
+        y.sum().backward()
+    assert modes.running is None
+
+
+def test_the_graph_of_a_pass_is_freed_though_the_hook_stays():
+    x = rlgrad.ones(2, requires_grad=True)
+    with rlgrad.autograd.graph.register_multi_grad_hook([x], lambda grads: None):
+        x.exp().sum().backward()
+        kinds = [type(thing).__name__ for thing in gc.get_objects() if isinstance(thing, Node)]
+    assert "ExpBackward0" not in kinds
