@@ -62,32 +62,26 @@ _log_softmax = Op(
 @numpy_names
 def softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Exponentials along ``dim``, normalised to sum to one."""
-    dim = _one_dim(input, dim)
-    if dtype is not None:
-        input = input.to(dtype)
-    if input._array.size:
-        require_floating(input, "softmax")
-    result = apply_one(_softmax, input, (dim,)) if input._array.dtype.kind == "f" else input.clone()
-    return result if out is None else write_out(out, result, True)
+    return _along(_softmax, input, dim, dtype, out)
 
 
 @method
 @numpy_names
 def log_softmax(input: Tensor, dim: int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Logarithm of :func:`softmax`, without its loss of precision."""
-    dim = _one_dim(input, dim)
+    return _along(_log_softmax, input, dim, dtype, out)
+
+
+def _along(op: Op, input: Tensor, dim: int, dtype: Any, out: Tensor | None) -> Tensor:
+    if dim is None:
+        raise TypeError(f"{op.name}() needs a dimension, dim=..., got None")
+    dim = one_dim(dim, input._array.ndim)
     if dtype is not None:
         input = input.to(dtype)
     if input._array.size:
-        require_floating(input, "log_softmax")
-    result = apply_one(_log_softmax, input, (dim,)) if input._array.dtype.kind == "f" else input.clone()
+        require_floating(input, op.name)
+    result = apply_one(op, input, (dim,)) if input._array.dtype.kind == "f" else input.clone()
     return result if out is None else write_out(out, result, True)
-
-
-def _one_dim(input: Tensor, dim: int) -> int:
-    if dim is None:
-        raise TypeError("softmax() and log_softmax() need a dimension, dim=..., got None")
-    return one_dim(dim, input._array.ndim)
 
 
 __all__ = ["log_softmax", "softmax"]
