@@ -435,6 +435,7 @@ VALUES_ONLY: dict[str, Callable[[Maker], list[Sample]]] = {
 """Functions whose values alone are compared."""
 
 ELSEWHERE = {
+    *("get_device", "is_conj", "is_neg", "is_same_size", "is_signed", "is_storage", "typename"),  # test_less_used.py
     "bernoulli",
     "can_cast",
     "get_default_device",

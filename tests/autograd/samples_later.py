@@ -148,8 +148,8 @@ ELSEWHERE = {
         "svd_lowrank",
     ),  # tests/autograd/test_later.py
     *("bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"),
-    *("asarray", "frombuffer", "qr", "range", "set_default_tensor_type", "split_with_sizes"),
-    *later.FUNCTIONS["questions"].split(),  # tests/autograd/test_less_used.py
+    *("asarray", "detach", "frombuffer", "qr", "range", "set_default_tensor_type", "split_with_sizes"),
+    *later.FUNCTIONS["settings"].split(),  # tests/autograd/test_less_used.py
 }
 EXPRESSIONS: dict[str, tuple[Callable[..., Any], Callable[[Maker], list[np.ndarray]]]] = {
     "x.sum_to_size": (lambda x: x.sum_to_size(3, 1), lambda m: [m.normal(2, 3, 4)]),

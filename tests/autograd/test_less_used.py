@@ -295,6 +295,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
         name: lambda t, name=name: getattr(t, name)(t.ones(2))
         for name in ("get_device", "is_conj", "is_neg", "is_signed", "is_storage", "typename")
     },
+    "storages": lambda t: t.is_storage(t.ones(2).untyped_storage()),
     "types of others": lambda t: [t.typename(3), t.typename(int), t.typename(np.ones(1)), t.typename(len)],
     "sizes": lambda t: [t.is_same_size(t.ones(2), t.ones(2)), t.is_same_size(t.ones(2), t.ones(3))],
     "detached": lambda t: t.detach(t.ones(2, requires_grad=True)),

@@ -10,7 +10,7 @@ from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public, spr
 from rlgrad.autograd.ops.extremes import at_index
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out, write_outs
 from rlgrad.autograd.ops.reductions import accumulable
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor

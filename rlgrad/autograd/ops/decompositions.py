@@ -11,7 +11,7 @@ from typing import Any
 
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap

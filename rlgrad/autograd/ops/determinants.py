@@ -8,7 +8,7 @@ from typing import Any
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import matrix_argument, mt, scalar_of
 from rlgrad.autograd.ops.pointwise import where
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor
 

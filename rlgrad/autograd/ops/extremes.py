@@ -10,7 +10,7 @@ from rlgrad.autograd.ops.define import many_dims, method, numpy_names, one_dim, 
 from rlgrad.autograd.ops.inplace import write_out, write_outs
 from rlgrad.autograd.ops.places import gather_forward
 from rlgrad.autograd.ops.reductions import Dims, not_empty
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
 

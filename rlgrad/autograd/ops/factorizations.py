@@ -17,7 +17,7 @@ from rlgrad.autograd.ops.decompositions import qr
 from rlgrad.autograd.ops.define import method, public
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import LinAlgError, matrix_argument, mt
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.sampling import randn
 from rlgrad.autograd.ops.solving import inv, solve
 from rlgrad.autograd.ops.spectra import svd as linalg_svd

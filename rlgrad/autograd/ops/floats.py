@@ -10,7 +10,7 @@ import numpy as np
 from rlgrad.autograd.ops.arithmetic import _tensor_first, zero_gradient
 from rlgrad.autograd.ops.define import binary, method, public, unary
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor

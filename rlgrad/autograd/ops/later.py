@@ -22,19 +22,18 @@ FUNCTIONS = {
     "matrix_functions": "matrix_exp",
     "floats": "angle conj conj_physical frexp gcd imag lcm ldexp nextafter real resolve_conj resolve_neg vander",
     "probability": "igamma igammac",
+    "window_functions": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
     "view_copies": (
         "alias_copy as_strided_copy constant_pad_nd detach_copy diagonal_copy empty_permuted empty_strided expand_copy fill "
         "nonzero_static permute_copy resize_as_ select_copy split_with_sizes_copy squeeze_copy t_copy transpose_copy "
         "unbind_copy unfold_copy unravel_index unsafe_chunk unsafe_split unsqueeze_copy view_copy"
     ),
-    "older": "qr range set_default_tensor_type split_with_sizes",
-    "questions": (
-        "detach get_device get_num_interop_threads is_conj is_neg is_same_size is_signed is_storage "
-        "is_warn_always_enabled set_flush_denormal set_num_interop_threads set_warn_always typename"
+    "legacy": "qr range set_default_tensor_type split_with_sizes",
+    "settings": (
+        "get_num_interop_threads is_warn_always_enabled set_flush_denormal set_num_interop_threads set_warn_always"
     ),
-    "sharing": "asarray frombuffer",
+    "sharing": "asarray detach frombuffer",
     "statistics": "corrcoef cov cumulative_trapezoid dist gradient histogram histogramdd renorm trapezoid trapz",
-    "tapers": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
 }
 """Functions of ``rlgrad`` by module of this package."""
 

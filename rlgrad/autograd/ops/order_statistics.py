@@ -12,7 +12,7 @@ from rlgrad.autograd.ops.inplace import with_out, write_out
 from rlgrad.autograd.ops.pointwise import where
 from rlgrad.autograd.ops.ranks import place_of_rank
 from rlgrad.autograd.ops.reductions import floating_input, not_empty
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import renamed, weigh_by_index
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap

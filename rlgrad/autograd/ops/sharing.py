@@ -1,4 +1,4 @@
-"""Tensors over memory that something else made."""
+"""Tensors over memory that something else made or holds too."""
 
 from __future__ import annotations
 
@@ -77,6 +77,11 @@ def asarray(
     if copy and result is source:
         result = source.clone()
     return result.requires_grad_() if requires_grad and not result.requires_grad else result
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory without history."""
+    return input.detach()
 
 
 def frombuffer(

@@ -13,7 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.linalg import sum_to
 from rlgrad.autograd.ops.matrices import factored, matrix_argument, mt, same_dtype
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.spectra import matrix_rank, pinv
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one

@@ -11,7 +11,7 @@ from rlgrad.autograd.ops.define import method, numpy_names, one_dim, public
 from rlgrad.autograd.ops.inplace import with_out, write_outs
 from rlgrad.autograd.ops.places import gather_forward
 from rlgrad.autograd.ops.ranks import place_of_rank
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.scatter import gathering
 from rlgrad.autograd.registry import Op, apply
 from rlgrad.autograd.tensor import Tensor, wrap

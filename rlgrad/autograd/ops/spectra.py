@@ -13,7 +13,7 @@ import numpy as np
 from rlgrad.autograd.ops.inplace import with_out
 from rlgrad.autograd.ops.matrices import column_of, factored, matrix_argument, mt, row_of
 from rlgrad.autograd.ops.pointwise import where
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import renamed
 from rlgrad.autograd.registry import Op, apply, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap

@@ -12,7 +12,7 @@ from rlgrad.autograd.ops.define import method, one_dim, public, tensors_only
 from rlgrad.autograd.ops.inplace import inplace, with_out, write_out
 from rlgrad.autograd.ops.joining import cat
 from rlgrad.autograd.ops.linalg import norm_forward, norm_vjp, vector_norm
-from rlgrad.autograd.ops.results import results
+from rlgrad.autograd.ops.return_types import results
 from rlgrad.autograd.ops.writing import combine_at, renamed
 from rlgrad.autograd.registry import Op, apply_one
 from rlgrad.autograd.tensor import Tensor, wrap
