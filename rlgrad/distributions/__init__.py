@@ -81,7 +81,7 @@ __all__ = [
 
 _LATER = {
     "constraint_registry": "biject_to constraint_registry transform_to",
-    "heavy": "FisherSnedecor HalfCauchy InverseGamma Pareto Weibull",
+    "heavy_tailed": "FisherSnedecor HalfCauchy InverseGamma Pareto Weibull",
     "kumaraswamy": "Kumaraswamy",
     "logistic": "LogisticNormal",
     "trials": "Multinomial NegativeBinomial",
